@@ -1,0 +1,280 @@
+"""What may be said across the bars: every message's shape, and the greatest size of each.
+
+Two channels. The *control* channel (SOCK_SEQPACKET, one message a packet, descriptors attached) joins the supervisor
+to the zygote and to each cell; both ends are ours and read no tenant's byte. The *worker* channel (SOCK_STREAM,
+a little-endian 32-bit length before each frame) joins the supervisor to one worker, which is assumed hostile once it
+has read a byte of a repository.
+
+Invariants: every frame is msgpack in a strict struct with bounded fields; a length is checked before a byte of the
+body is read; nothing is ever unpickled. Paths are bytes, relative to the mount, joined by `/`. What these structs
+cannot express (a path outside the shard handed out, entries out of order) is checked by pool/frames.py.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+HEADER: Final = struct.Struct("<I")
+MAX_REQUEST_BYTES: Final = 1 << 20
+"""Largest frame to a worker: a pattern and filters of a few KiB, a batch of shards, the names to avoid."""
+MAX_REPLY_BYTES: Final = 16 << 20
+"""Largest frame from a worker. A worker ends its slice once it holds SLICE_BYTES, so an honest one stays far below;
+the margin is one file's lines."""
+SLICE_BYTES: Final = 1 << 20
+MAX_CONTROL_BYTES: Final = 64 << 10
+
+MAX_PATH_BYTES: Final = 64 << 10
+"""Longest path that is walked, relative to the mount. Deeper trees are counted as unreadable."""
+MAX_REST: Final = 2048
+"""Most shards that one reply may hand back."""
+MAX_BATCH: Final = 64
+"""Most shards that one ticket may hold."""
+SAMPLE_NAMES: Final = 3
+"""How many skipped entries of one reason are named in one mark."""
+
+_Path = Annotated[bytes, msgspec.Meta(max_length=MAX_PATH_BYTES)]
+_Name = Annotated[bytes, msgspec.Meta(min_length=1, max_length=4096)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Short = Annotated[str, msgspec.Meta(max_length=16 << 10)]
+
+
+class Skip(IntEnum):
+    """Why something was not searched (contract 2.6). The number is what crosses the bars; the name is public."""
+
+    BINARY = 1
+    TOO_LARGE = 2
+    LONG_LINE = 3
+    UNREADABLE = 4
+    SPECIAL_FILE = 5
+    SYMLINK = 6
+    VANISHED = 7
+    TIMED_OUT = 8
+    OUT_OF_MEMORY = 9
+    CRASHED = 10
+    IGNORED = 11
+    UNDECODABLE = 12
+
+
+class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Array-like: no key names on the wire, and no place for an unknown one."""
+
+
+class Shard(_Frame, frozen=True):
+    """A run of one folder's entries, names from `first` to `last` inclusive, with everything beneath them.
+
+    `first` or `last` None leaves that side open. The folder is relative to the mount's root, b"" for the root itself.
+    Bounds rather than lists: a folder may change between two looks at it, and every name still falls into one shard.
+    """
+
+    folder: _Path
+    first: _Name | None = None
+    last: _Name | None = None
+
+
+# --- supervisor -> worker -------------------------------------------------------------------------------------------
+
+
+class Query(_Frame, tag="query", frozen=True):
+    """One request, as a worker needs to know it. Sent once to each worker that helps with it."""
+
+    id: int
+    tool: Literal["grep", "glob"]
+    root: int
+    """Which of the workspace's mounts, by number."""
+    start: bytes
+    """The folder that filters are relative to, or the single file to search."""
+    single_file: bool
+    pattern: str
+    literal: bool
+    ignore_case: bool
+    word: bool
+    multiline: bool
+    output: Literal["content", "files_with_matches", "count"]
+    includes: tuple[str, ...]
+    """Globs; for grep a leading "!" excludes. For glob the one pattern."""
+    case_sensitive_globs: bool
+    include_dirs: bool
+    noise: bool
+    """Leave out the shared ignore set (contract 6)."""
+    deny: tuple[str, ...]
+    """Deny rules, relative to the mount."""
+    need: int
+    """Most entries that one reply may carry: the page's end and one more. A shard never has to yield more."""
+    compile_seconds: float
+    scan_seconds: float
+    folder_seconds: float
+    max_file_bytes: int
+    max_line_bytes: int
+    max_pattern_bytes: int
+    line_chars: int
+    margin_chars: int
+    """Text to ship on either side of a line's window, so that a host path that straddles the cut is whole when the
+    supervisor masks it. The worker is told a length, never a path."""
+
+
+class Avoid(_Frame, frozen=True):
+    """A path that cost a worker its life: reported as skipped for `reason`, and not touched again."""
+
+    path: _Path
+    reason: Skip
+
+
+class Ticket(_Frame, tag="ticket", frozen=True):
+    """Work: consecutive shards in path order, and the time after which to hand the rest back."""
+
+    id: int
+    query: int
+    shards: tuple[Shard, ...]
+    slice_seconds: float
+    avoid: tuple[Avoid, ...] = ()
+
+
+ToWorker = Query | Ticket
+
+
+# --- worker -> supervisor -------------------------------------------------------------------------------------------
+
+
+class Ready(_Frame, tag="ready", frozen=True):
+    """Locked down. What the worker saw when it tried the bars from inside."""
+
+    landlock_abi: Annotated[int, msgspec.Meta(ge=0, le=1000)]
+    outside_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+    """errno of opening a world-readable file outside the mounts; 0 would mean that it opened."""
+    root_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+    """errno of listing `/`: EACCES is Landlock's answer, since the empty root would otherwise list."""
+    inside_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+    """errno of listing the first mount; must be 0."""
+    mdwe: bool
+
+
+class NotLockedDown(_Frame, tag="not_locked_down", frozen=True):
+    """A layer could not be put in force: its name in policy/confinement.py, and errno. The worker has ended itself."""
+
+    layer: Annotated[str, msgspec.Meta(max_length=64)]
+    errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+
+
+class Loaded(_Frame, tag="loaded", frozen=True):
+    """The query's pattern and globs compiled."""
+
+    query: int
+
+
+class Refused(_Frame, tag="refused", frozen=True):
+    """The pattern or a glob is not legal. `about` says which."""
+
+    query: int
+    about: Literal["pattern", "glob"]
+    code: Annotated[str, msgspec.Meta(max_length=64)]
+    message: _Short
+    position: _Count | None
+
+
+class Line(_Frame, frozen=True):
+    """A matching line: its number, its true length, and the shipped window of its text.
+
+    `before` characters of the line precede the window, `match_start` counts from the window's start.
+    """
+
+    number: _Count
+    text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    before: _Count
+    length: _Count
+    match_start: _Count
+
+
+class Found(_Frame, frozen=True):
+    """A path with what was found in it. `count` is the number of its entries: matching lines, or 1 for a path."""
+
+    path: _Path
+    is_dir: bool
+    count: _Count
+    lines: tuple[Line, ...]
+
+
+class SkipMark(_Frame, frozen=True):
+    """Entries that were not searched, standing in the order before `found[at]`: how many, why, the first few names."""
+
+    at: _Count
+    reason: Skip
+    count: _Count
+    names: Annotated[tuple[_Path, ...], msgspec.Meta(max_length=SAMPLE_NAMES)]
+
+
+class Done(_Frame, tag="done", frozen=True):
+    """What a ticket yielded, and what it has not reached, in path order."""
+
+    ticket: int
+    found: tuple[Found, ...]
+    skips: tuple[SkipMark, ...]
+    rest: Annotated[tuple[Shard, ...], msgspec.Meta(max_length=MAX_REST)]
+    out_of_memory: bool
+    """Memory ran out: the rest of this frame is empty, the progress page names the file, the worker is gone."""
+
+
+FromWorker = Ready | NotLockedDown | Loaded | Refused | Done
+
+
+# --- supervisor <-> zygote, cell (trusted; descriptors travel beside) ------------------------------------------------
+
+
+class OpenCell(_Frame, tag="open_cell", frozen=True):
+    """To the zygote, with the cell's control socket and one descriptor for each mount."""
+
+    cell: int
+    private_id: int | None
+    """uid and gid of the workers when the zygote is root; None: stay who we are."""
+    filter: bytes
+    """The compiled seccomp program."""
+    canary: bytes
+    """A world-readable file outside every mount."""
+    memory_bytes: int
+    cpu_seconds: int
+
+
+class CellOpened(_Frame, tag="cell_opened", frozen=True):
+    """From the zygote, with a pidfd of the cell. `notes` are layers that are weaker than they could be, in words."""
+
+    cell: int
+    idmapped: bool
+    user_namespace: bool
+
+
+class CellFailed(_Frame, tag="cell_failed", frozen=True):
+    """The cell could not be built: which layer, and the kernel's errno."""
+
+    cell: int
+    layer: str
+    errno: int
+
+
+class SpawnWorker(_Frame, tag="spawn_worker", frozen=True):
+    """To a cell, with the worker's socket and its progress page (a sealed memfd)."""
+
+    worker: int
+
+
+class WorkerSpawned(_Frame, tag="worker_spawned", frozen=True):
+    """From a cell, with the worker's pidfd."""
+
+    worker: int
+
+
+class WorkerExited(_Frame, tag="worker_exited", frozen=True):
+    """From a cell: how a worker ended. `signal` 0 means an exit with `status`."""
+
+    worker: int
+    signal: int
+    status: int
+
+
+ToZygote = OpenCell
+FromZygote = CellOpened | CellFailed
+ToCell = SpawnWorker
+FromCell = WorkerSpawned | WorkerExited
+

@@ -1,0 +1,145 @@
+"""What a worker says, checked before it is believed.
+
+A worker is hostile once it has read a byte: it may send anything. Frames are bounded in length, decoded strictly, and
+their content must be possible: paths well formed, in order, inside the shards handed out; no more entries than asked for;
+the rest a part of what was handed out. Whatever fails raises WorkerLied, and the worker is killed.
+
+What cannot be checked: a worker that leaves a match out, or makes one up. It has seen only its own tenant's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ..policy.wire import HEADER, MAX_PATH_BYTES, MAX_REPLY_BYTES, Done, FromWorker, Query, Shard
+
+_decoder: Final = msgspec.msgpack.Decoder(FromWorker)
+
+Key = tuple[bytes, ...]
+
+
+class WorkerLied(Exception):
+    """A frame that no honest worker sends. The text is for the operator's log."""
+
+
+class FrameBuffer:
+    """Collects bytes of one worker and cuts them into frames."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> list[FromWorker]:
+        """The frames that are complete now. Raises WorkerLied on a length or a shape that is not allowed."""
+        self._held += data
+        frames = []
+        while len(self._held) >= HEADER.size:
+            (size,) = HEADER.unpack_from(self._held)
+            if size > MAX_REPLY_BYTES:
+                raise WorkerLied(f"a frame of {size} bytes")
+            end = HEADER.size + size
+            if len(self._held) < end:
+                break
+            frames.append(_decoded(bytes(self._held[HEADER.size : end])))
+            del self._held[:end]
+        return frames
+
+
+def _decoded(body: bytes) -> FromWorker:
+    try:
+        return _decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise WorkerLied(f"a malformed frame: {type(error).__name__}") from None
+
+
+def key(path: bytes) -> Key:
+    """A path as the order compares it: component by component, as bytes (contract 2.1)."""
+    return tuple(path.split(b"/")) if path else ()
+
+
+def check_done(done: Done, shards: Sequence[Shard], query: Query) -> None:
+    """Raises WorkerLied unless `done` is a possible answer to `shards`."""
+    entries = 0
+    territory = Territory(shards)
+    for found in done.found:
+        territory.step_to(found.path)
+        _check_found(found.lines, found.count, query)
+        entries += len(found.lines) or 1
+    # The last file may exceed the bound by nothing: a worker asks for no more lines than are wanted.
+    if entries > query.need:
+        raise WorkerLied(f"{entries} entries where {query.need} were wanted")
+    for mark in done.skips:
+        if mark.at > len(done.found) or mark.count < len(mark.names):
+            raise WorkerLied("a skip that stands nowhere")
+        for name in mark.names:
+            if not territory.holds(name):
+                raise WorkerLied("a skip outside the shards")
+    for shard in done.rest:
+        territory.leave(shard)
+
+
+def _check_found(lines: Sequence[object], count: int, query: Query) -> None:
+    if query.tool == "grep" and query.output == "content":
+        if count != len(lines) or not lines:
+            raise WorkerLied("a count that is not its lines'")
+    elif lines or count < 1:
+        raise WorkerLied("lines that nobody asked for")
+
+
+class Territory:
+    """The shards handed out, with a mark that moves forward through them."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = shards
+        self._at = 0
+        self._last: Key = ()
+
+    def step_to(self, path: bytes) -> None:
+        """Take the next finding. It must lie in the shards, behind the one before."""
+        here = key(_well_formed(path))
+        if self._last and here <= self._last:
+            raise WorkerLied("findings out of order")
+        while self._at < len(self._shards) and not within(here, self._shards[self._at]):
+            self._at += 1
+        if self._at == len(self._shards):
+            raise WorkerLied("a finding outside the shards")
+        self._last = here
+
+    def holds(self, path: bytes) -> bool:
+        """Whether a path lies in the shards, or is a folder that one of them lists."""
+        here = key(_well_formed(path)) if path else ()
+        return any(here == key(shard.folder) or within(here, shard) for shard in self._shards)
+
+    def leave(self, rest: Shard) -> None:
+        """Take a shard handed back. It must be a part of what was handed out."""
+        folder = key(_well_formed(rest.folder)) if rest.folder else ()
+        for name in (rest.first, rest.last):
+            if name is not None and (b"/" in name or not _well_formed(name)):
+                raise WorkerLied("a shard with an impossible name")
+        if not any(_is_part(folder, rest, shard) for shard in self._shards):
+            raise WorkerLied("a rest that was not handed out")
+
+
+def within(path: Key, shard: Shard) -> bool:
+    """Whether a path stands in a shard's run of entries, or beneath one of them."""
+    folder = key(shard.folder)
+    if path[: len(folder)] != folder or len(path) == len(folder):
+        return False
+    name = path[len(folder)]
+    return (shard.first is None or name >= shard.first) and (shard.last is None or name <= shard.last)
+
+
+def _is_part(folder: Key, rest: Shard, shard: Shard) -> bool:
+    if folder == key(shard.folder):
+        starts_inside = shard.first is None or (rest.first is not None and rest.first >= shard.first)
+        ends_inside = shard.last is None or (rest.last is not None and rest.last <= shard.last)
+        return starts_inside and ends_inside
+    return within(folder, shard)
+
+
+def _well_formed(path: bytes) -> bytes:
+    if len(path) > MAX_PATH_BYTES or b"\0" in path or any(c in (b"", b".", b"..") for c in path.split(b"/")):
+        raise WorkerLied("a path that no folder holds")
+    return path

@@ -1,0 +1,166 @@
+"""From a search's outcome to one page: mask, then cut, then say what state the result is in (contract 2).
+
+Runs on the caller's thread. The order of finishing is the contract's: sorted (the shards saw to it), masked, cut.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, TypedDict
+
+from ..policy.wire import Found, Line, Skip, SkipMark
+from .mask import Mask
+from .report import ConfinementReport
+from .results import GlobEntry, GrepEntry, Skipped, Totals
+from .search import Outcome
+
+_FIRST_NAMES: Final = 5
+_FAILURES: Final = (Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED)
+"""Skips that nobody asked for: with one of them a result is incomplete. The others are rules, and merely counted."""
+
+_REASON_SENTENCES: Final = {
+    "deadline": "The time for this request ran out before everything was searched.",
+    "repeated_timeouts": "The pattern ran into its time limit on several files and was given up.",
+    "lost_worker": "Workers died again and again, so a part of the tree was not searched.",
+    "unreadable": "Something could not be read.",
+    "timed_out": "Something took longer than its time limit and was left out.",
+    "out_of_memory": "A file took more memory than is allowed and was left out.",
+    "crashed": "A file made workers crash and was left out.",
+}
+
+
+class Window(NamedTuple):
+    """Which entries a page shows."""
+
+    offset: int
+    limit: int
+
+
+class Paths:
+    """Virtual names for what a worker reports relative to a mount."""
+
+    def __init__(self, virtual: str) -> None:
+        self._virtual = virtual.rstrip("/")
+
+    def virtual(self, path: bytes) -> str:
+        return f"{self._virtual}/{path.decode('utf-8', 'surrogateescape')}" if path else self._virtual or "/"
+
+
+def glob_entries(outcome: Outcome, paths: Paths, window: Window) -> tuple[GlobEntry, ...]:
+    """The page's paths."""
+    shown = outcome.found[window.offset : window.offset + window.limit]
+    return tuple(GlobEntry(paths.virtual(found.path), found.is_dir) for found in shown)
+
+
+def grep_entries(
+    outcome: Outcome, paths: Paths, window: Window, mask: Mask, output_mode: str, line_chars: int
+) -> tuple[GrepEntry, ...]:
+    """The page's lines, files or counts."""
+    entries = []
+    for found, line in _on_page(outcome.found, window):
+        path = paths.virtual(found.path)
+        if line is not None:
+            entries.append(GrepEntry(path, line.number, mask.window(line, line_chars), line.length))
+        else:
+            entries.append(GrepEntry(path, count=found.count if output_mode == "count" else None))
+    return tuple(entries)
+
+
+def _on_page(found: Sequence[Found], window: Window) -> Iterator[tuple[Found, Line | None]]:
+    at, stop = 0, window.offset + window.limit
+    for one in found:
+        size = len(one.lines) or 1
+        if at + size > window.offset:
+            for index in range(max(0, window.offset - at), min(size, stop - at)):
+                yield one, one.lines[index] if one.lines else None
+        at += size
+        if at >= stop:
+            return
+
+
+class CommonFields(TypedDict):
+    """The fields that every result has."""
+
+    complete: bool
+    truncated: bool
+    incomplete: bool
+    reasons: tuple[str, ...]
+    next_offset: int | None
+    offset: int
+    limit: int
+    totals: Totals
+    skipped: tuple[Skipped, ...]
+    notices: tuple[str, ...]
+    elapsed_ms: float
+    confinement: ConfinementReport
+
+
+def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float) -> CommonFields:
+    """The state of a result, its ledger, its notices. `started`: monotonic time of the call."""
+    total = sum(len(found.lines) or 1 for found in outcome.found)
+    stop = window.offset + window.limit
+    truncated = total > stop
+    skipped = _ledger(_before_the_cut(outcome, stop) if truncated else outcome.skips, paths)
+    failures = [s.reason for s in skipped if Skip[s.reason.upper()] in _FAILURES]
+    reasons = tuple(dict.fromkeys([*outcome.reasons, *failures]))
+    return CommonFields(
+        complete=not truncated and not reasons,
+        truncated=truncated,
+        incomplete=bool(reasons),
+        reasons=reasons,
+        next_offset=stop if truncated else None,
+        offset=window.offset,
+        limit=window.limit,
+        totals=_totals(outcome, stop + 1, exact=not (outcome.dropped or truncated or outcome.reasons)),
+        skipped=skipped,
+        notices=tuple(_notices(total, window, truncated, reasons)),
+        elapsed_ms=(time.monotonic() - started) * 1000,
+        confinement=outcome.confinement,
+    )
+
+
+def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
+    """Sums; where the search stopped early, over what comes before the stop, so that they do not depend on timing."""
+    entries, files, lines = 0, 0, 0
+    for found in outcome.found:
+        if not exact and entries >= most:
+            break
+        entries += len(found.lines) or 1
+        files += 1
+        lines += found.count
+    return Totals(entries if exact else min(entries, most), files, lines if exact else min(lines, most), exact)
+
+
+def _before_the_cut(outcome: Outcome, stop: int) -> list[SkipMark]:
+    """The skips that stand before the first entry past the page. Others were met or not by chance of timing."""
+    at = 0
+    for index, found in enumerate(outcome.found):
+        at += len(found.lines) or 1
+        if at > stop:
+            return [mark for mark in outcome.skips if mark.at <= index]
+    return outcome.skips
+
+
+def _ledger(marks: Sequence[SkipMark], paths: Paths) -> tuple[Skipped, ...]:
+    counts: dict[Skip, int] = {}
+    names: dict[Skip, list[str]] = {}
+    for mark in marks:
+        counts[mark.reason] = counts.get(mark.reason, 0) + mark.count
+        names.setdefault(mark.reason, []).extend(paths.virtual(name) for name in mark.names)
+    return tuple(
+        Skipped(reason.name.lower(), counts[reason], tuple(names[reason][:_FIRST_NAMES])) for reason in sorted(counts)
+    )
+
+
+def _notices(
+    total: int, window: Window, truncated: bool, reasons: Sequence[str]
+) -> Iterator[str]:
+    for reason in reasons:
+        yield _REASON_SENTENCES[reason]
+    if total == 0 and reasons:
+        yield "Nothing was found, but not everything was searched."
+    if total and total <= window.offset and not truncated:
+        yield f"Offset {window.offset} is past the end: there are {total} entries in all."
+    if truncated:
+        yield f"More entries follow; go on with offset {window.offset + window.limit}."

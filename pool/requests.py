@@ -1,0 +1,284 @@
+"""From a caller's arguments to a Query, and from an Outcome to a page.
+
+Arguments are checked for type and size here. What a pattern or a glob means is found out behind the bars: nothing here
+compiles a tenant's pattern.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+
+from ..policy.errors import PatternError, PolicyError, RequestError, shown
+from ..policy.globs import GlobRefused, GlobSet, compile_filter, rebase
+from ..policy.tenant import Policy
+from ..policy.wire import Query, Shard
+from . import page
+from .mask import Mask
+from .paths import locate, start_of
+from .results import GlobResult, GrepResult
+from .roots import Root, Target
+from .search import Outcome, Search
+
+OutputMode = Literal["content", "files_with_matches", "count"]
+_OUTPUT_MODES: Final = ("content", "files_with_matches", "count")
+_MOST_GLOBS: Final = 64
+_query_numbers: Final = itertools.count(1)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Scope:
+    """What a policy comes to once its mounts are open: shared by all requests of a workspace. Raises PolicyError."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.deny = _compile_deny(policy.deny)
+        self.roots: list[Root] = []
+        try:
+            for mount in policy.mounts:
+                self.roots.append(Root(mount, policy.confinement.pseudo_filesystems))
+        except PolicyError:
+            for root in self.roots:
+                root.close()
+            raise
+        self.mask = Mask(self.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a request begins: as the caller calls it, and where that is."""
+
+    virtual: str
+    root: int
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[T]):
+    """A search to submit, and how its outcome becomes the caller's page."""
+
+    search: Search
+    finish: Callable[[Outcome], T]
+
+
+class Request(Protocol[T_co]):
+    """What the workspace runs."""
+
+    def prepare(self, scope: Scope) -> Prepared[T_co]:
+        """Check, locate, and make a search of it. Raises RequestError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GlobRequest:
+    """Arguments of `Workspace.glob`."""
+
+    pattern: str
+    path: str | None
+    include_dirs: bool
+    limit: int | None
+    offset: int | None
+    case_sensitive: bool
+    no_ignore: bool
+
+    def prepare(self, scope: Scope) -> Prepared[GlobResult]:
+        started = time.monotonic()
+        window = _window(scope, "glob", self.limit, self.offset)
+        pattern = _pattern(scope, self.pattern)
+        start = _start(scope, self.path if self.path is not None else _mount_of(scope, pattern))
+        if start.target.kind != "folder":
+            raise RequestError("argument_invalid", f"{shown(start.virtual)} is a file; a glob searches a folder.")
+        query = _query(
+            scope,
+            "glob",
+            start,
+            window,
+            includes=(_rebased(pattern, start.virtual),),
+            case_sensitive_globs=_flag("case_sensitive", self.case_sensitive),
+            include_dirs=_flag("include_dirs", self.include_dirs),
+            noise=not _no_ignore(scope, self.no_ignore),
+        )
+
+        def finish(outcome: Outcome) -> GlobResult:
+            names = page.Paths(scope.roots[start.root].mount.virtual)
+            return GlobResult(
+                path=start.virtual,
+                entries=page.glob_entries(outcome, names, window),
+                **page.common_fields(outcome, names, window, started),
+            )
+
+        return Prepared(_search(scope, query, start.target, started), finish)
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    """Arguments of `Workspace.grep`."""
+
+    pattern: str
+    path: str | None
+    glob: str | Sequence[str] | None
+    literal: bool
+    case_sensitive: bool
+    word: bool
+    output_mode: OutputMode
+    limit: int | None
+    offset: int | None
+    no_ignore: bool
+
+    def prepare(self, scope: Scope) -> Prepared[GrepResult]:
+        started = time.monotonic()
+        window = _window(scope, "grep", self.limit, self.offset)
+        pattern = _pattern(scope, self.pattern)
+        if self.output_mode not in _OUTPUT_MODES:
+            legal = ", ".join(_OUTPUT_MODES)
+            raise RequestError("argument_invalid", f"output_mode must be one of {legal}; found {shown(self.output_mode)}.")
+        start = _start(scope, self.path)
+        query = _query(
+            scope,
+            "grep",
+            start,
+            window,
+            pattern=pattern,
+            literal=_flag("literal", self.literal),
+            ignore_case=not _flag("case_sensitive", self.case_sensitive),
+            word=_flag("word", self.word),
+            output=self.output_mode,
+            includes=tuple(_rebased_filter(glob, start) for glob in _globs(scope, self.glob)),
+            noise=not _no_ignore(scope, self.no_ignore),
+        )
+
+        def finish(outcome: Outcome) -> GrepResult:
+            names = page.Paths(scope.roots[start.root].mount.virtual)
+            line_chars = scope.policy.limits.line_chars
+            return GrepResult(
+                path=start.virtual,
+                output_mode=self.output_mode,
+                entries=page.grep_entries(outcome, names, window, scope.mask, self.output_mode, line_chars),
+                **page.common_fields(outcome, names, window, started),
+            )
+
+        return Prepared(_search(scope, query, start.target, started), finish)
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _window(scope: Scope, tool: Literal["glob", "grep"], limit: int | None, offset: int | None) -> page.Window:
+    limits = scope.policy.limits
+    return page.Window(limits.page_offset(offset), limits.page_limit(tool, limit))
+
+
+def _pattern(scope: Scope, pattern: object) -> str:
+    if not isinstance(pattern, str):
+        raise PatternError("pattern_invalid", f"The pattern must be a string; found {shown(pattern)}.")
+    if not pattern:
+        raise PatternError("pattern_empty", "The pattern is empty; say what to search for.")
+    longest = scope.policy.limits.max_pattern_bytes
+    if len(pattern.encode("utf-8", "surrogatepass")) > longest:
+        raise PatternError("pattern_too_long", f"The pattern is longer than {longest} bytes; use a shorter one.")
+    if any("\ud800" <= c <= "\udfff" for c in pattern):
+        raise PatternError("pattern_invalid", "The pattern holds a lone surrogate, which no text does.")
+    return pattern
+
+
+def _globs(scope: Scope, globs: object) -> tuple[str, ...]:
+    listed = (globs,) if isinstance(globs, str) else () if globs is None else globs
+    if not isinstance(listed, (list, tuple)) or len(listed) > _MOST_GLOBS:
+        raise RequestError("argument_invalid", f"glob must be a string, or at most {_MOST_GLOBS} of them.")
+    return tuple(_pattern(scope, glob) for glob in listed)
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise RequestError("argument_invalid", f"{name} must be true or false; found {shown(value)}.")
+    return value
+
+
+def _no_ignore(scope: Scope, asked: object) -> bool:
+    if not _flag("no_ignore", asked):
+        return False
+    if not scope.policy.allow_no_ignore:
+        raise RequestError("no_ignore_refused", "The policy does not let a request switch the ignore rules off.")
+    return True
+
+
+def _start(scope: Scope, path: str | None) -> Start:
+    virtual = scope.policy.mounts[0].virtual if path is None else path
+    place = locate(virtual, scope.roots)
+    return Start(virtual, place.root, start_of(place, virtual, scope.roots, scope.deny))
+
+
+def _mount_of(scope: Scope, pattern: str) -> str | None:
+    """The mount that an absolute pattern points into, if it is one: the search starts there."""
+    if not pattern.startswith("/"):
+        return None
+    fitting = [m.virtual for m in scope.policy.mounts if pattern.startswith(m.virtual.rstrip("/") + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def _rebased(pattern: str, start: str) -> str:
+    try:
+        return rebase(pattern, start)
+    except GlobRefused as refused:
+        code = "glob_outside" if refused.code == "absolute" else "glob_invalid"
+        raise PatternError(code, str(refused)) from None
+
+
+def _rebased_filter(glob: str, start: Start) -> str:
+    excludes = glob.startswith("!")
+    folder = start.virtual if start.target.kind == "folder" else start.virtual.rpartition("/")[0]
+    return "!" * excludes + _rebased(glob.removeprefix("!"), folder or "/")
+
+
+def _compile_deny(rules: Sequence[str]) -> GlobSet | None:
+    try:
+        return compile_filter(["!" + rule for rule in rules]) if rules else None
+    except GlobRefused as refused:
+        raise PolicyError("deny_invalid", str(refused), key="deny") from None
+
+
+# --- searches -------------------------------------------------------------------------------------------------------
+
+
+def _query(scope: Scope, tool: Literal["glob", "grep"], start: Start, window: page.Window, **differing: Any) -> Query:
+    limits = scope.policy.limits
+    fields: dict[str, Any] = {
+        "id": next(_query_numbers),
+        "tool": tool,
+        "root": start.root,
+        "start": start.target.path,
+        "single_file": start.target.kind == "file",
+        "pattern": "",
+        "literal": False,
+        "ignore_case": False,
+        "word": False,
+        "multiline": False,
+        "output": "content",
+        "includes": (),
+        "case_sensitive_globs": True,
+        "include_dirs": False,
+        "noise": True,
+        "deny": tuple(scope.policy.deny),
+        # One more than is shown, so that a result of exactly `limit` entries is not called truncated (contract 2.3).
+        "need": window.offset + window.limit + 1,
+        "compile_seconds": limits.compile_seconds,
+        "scan_seconds": limits.scan_seconds,
+        "folder_seconds": limits.folder_seconds,
+        "max_file_bytes": limits.max_file_bytes,
+        "max_line_bytes": limits.max_line_bytes,
+        "max_pattern_bytes": limits.max_pattern_bytes,
+        "line_chars": limits.line_chars,
+        "margin_chars": scope.mask.margin,
+    }
+    return Query(**(fields | differing))
+
+
+def _search(scope: Scope, query: Query, target: Target, started: float) -> Search:
+    folder, _, name = target.path.rpartition(b"/")
+    shard = Shard(target.path) if target.kind == "folder" else Shard(folder, name, name)
+    return Search(query, shard, deadline=started + scope.policy.limits.request_seconds)

@@ -1,0 +1,87 @@
+"""What a request gives back: entries in the contract's order, the state, the ledger of skips. Plain data, JSON as it stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .report import ConfinementReport
+
+
+class GlobEntry(msgspec.Struct, frozen=True):
+    """A path that the glob matched. Virtual, absolute; bytes that are no UTF-8 stand as surrogates (PEP 383)."""
+
+    path: str
+    is_dir: bool = False
+
+
+class GrepEntry(msgspec.Struct, frozen=True):
+    """A matching line, or a file with matches.
+
+    `line_number` and `line` are set in output mode `content`; `line` is at most `line_chars` long, the window lying on the
+    match, and `line_length` is the true length in code points. `count` is the number of matching lines in mode `count`.
+    """
+
+    path: str
+    line_number: int | None = None
+    line: str | None = None
+    line_length: int | None = None
+    count: int | None = None
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """What was not searched, for one reason (contract 2.6): how many, and the first few by name."""
+
+    reason: str
+    count: int
+    first: tuple[str, ...]
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sums over what was searched, past the page's end, too. `exact` is False when the search stopped early."""
+
+    entries: int
+    files: int
+    lines: int
+    exact: bool
+
+
+class _Result(msgspec.Struct, frozen=True, kw_only=True):
+    complete: bool
+    """Everything was searched and everything found is on this page."""
+    truncated: bool
+    """More entries exist past this page."""
+    incomplete: bool
+    """Something was not searched that should have been: see `reasons` and `skipped`."""
+    reasons: tuple[str, ...]
+    """Why it is incomplete: `deadline`, `repeated_timeouts`, `lost_worker`, or skip reasons that count as a failure."""
+    next_offset: int | None
+    """The offset of the next page; None at the end."""
+    offset: int
+    limit: int
+    totals: Totals
+    skipped: tuple[Skipped, ...]
+    notices: tuple[str, ...]
+    elapsed_ms: float
+    confinement: ConfinementReport
+
+
+class GlobResult(_Result, frozen=True, kw_only=True):
+    """A page of paths."""
+
+    path: str
+    """Where the search started."""
+    entries: tuple[GlobEntry, ...]
+    tool: str = "glob"
+
+
+class GrepResult(_Result, frozen=True, kw_only=True):
+    """A page of lines, files or counts."""
+
+    path: str
+    """Where the search started."""
+    output_mode: str
+    entries: tuple[GrepEntry, ...]
+    tool: str = "grep"
+
+
+Result = GlobResult | GrepResult
