@@ -166,20 +166,26 @@ def _between_stars(name: Name, fold: Fold) -> tuple[str, ...] | None:
     return parts if len(parts) == len(texts) else None
 
 
-def _by_methods(exact: Set[str], suffixes: Set[str], others: list[NameTest]) -> list[NameTest]:
+def _by_methods(exact: Set[str], suffixes: Set[str], others: Sequence[NameTest]) -> list[NameTest]:
     # The empty suffix is `*`, which takes every name.
     if "" in suffixes:
         return [lambda name: True]
+    tests: list[NameTest] = []
     endings = tuple(suffixes)
     if endings:
-        others.insert(0, lambda name: name.endswith(endings))
+        tests.append(lambda name: name.endswith(endings))
     if exact:
-        others.insert(0, exact.__contains__)
-    return others
+        tests.append(exact.__contains__)
+    return [*tests, *others]
 
 
 def _any_of(tests: Sequence[NameTest]) -> NameTest:
-    return tests[0] if len(tests) == 1 else lambda name: any(test(name) for test in tests)
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:  # `*.{ts,tsx}`: the endings, and the name that is spelt so
+        first, second = tests
+        return lambda name: first(name) or second(name)
+    return lambda name: any(test(name) for test in tests)
 
 
 def _begins_and_ends(beginning: str, ending: str) -> NameTest:

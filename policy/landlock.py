@@ -1,8 +1,8 @@
 """Landlock's access rights by ABI version, as data (linux/landlock.h).
 
-Invariant: a ruleset handles every right that both this table and the running kernel know, and grants two of them
-(read a file, list a folder), beneath the mounts only. A kernel newer than the table is treated as the newest ABI here:
-rights are taken from what was tested, never guessed from the kernel's number.
+Invariant: a ruleset handles every right that both this table and the running kernel know, and grants two of
+them (read a file, list a folder), beneath the mounts only. A kernel newer than the table is treated as the
+newest ABI here: rights are taken from what was tested, never guessed from the kernel's number.
 """
 
 from __future__ import annotations

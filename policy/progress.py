@@ -1,11 +1,12 @@
 """The progress page: a few words of memory in which a worker notes what it is about to do.
 
-A store to shared memory costs a fraction of a microsecond, so every file is named before it is touched, always; when a
-worker is killed, the page says which file cost its life, and nothing has to be run again to find out. The counters make
-live progress free.
+A store to shared memory costs a fraction of a microsecond, so every file is named before it is touched,
+always; when a worker is killed, the page says which file cost its life, and nothing has to be run again to
+find out. The counters make live progress free.
 
-Invariant: the page is written by one hostile process and read by the supervisor, which believes it only as far as the
-shard that it handed out (pool/frames.py). The memfd is sealed against shrinking, so a read cannot fault.
+Invariant: the page is written by one hostile process and read by the supervisor, which believes it only as
+far as the shard that it handed out (pool/frames.py). The memfd is sealed against shrinking, so a read cannot
+fault.
 """
 
 from __future__ import annotations

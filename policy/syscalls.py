@@ -1,13 +1,14 @@
 """The system calls that a locked-down worker may make, as a table with a reason for each.
 
-Invariants: everything absent from ALLOWED kills the process (SECCOMP_RET_KILL_PROCESS), on any architecture and in
-any calling convention but the native one. No rule lets a path be looked up from the working directory or the root
-(`openat` needs a real directory descriptor), none can create, write, follow a link, map code, start a process or
-reach the network. `write` reaches the result socket alone.
+Invariants: everything absent from ALLOWED kills the process (SECCOMP_RET_KILL_PROCESS), on any architecture
+and in any calling convention but the native one. No rule lets a path be looked up from the working directory
+or the root (`openat` needs a real directory descriptor), none can create, write, follow a link, map code,
+start a process or reach the network. `write` reaches the result socket alone.
 
-The list is the smallest on which the whole job runs, found by taking calls away until it died. The worker lists
-folders with raw `getdents64` and asks for sizes with raw `fstat`, so the libc's own choices (`newfstatat` with a
-path, `fcntl`, `lseek`) are not needed and the same list serves every tier and every glibc.
+The list is the smallest on which the whole job runs, found by taking calls away until it died. The worker
+lists folders with raw `getdents64` and asks for sizes with raw `fstat`, so the libc's own choices
+(`newfstatat` with a path, `fcntl`, `lseek`) are not needed and the same list serves every tier and every
+glibc.
 
 This module says what is allowed; pool/filters.py compiles it, worker/confine/seccomp.py loads the result.
 """
@@ -47,14 +48,14 @@ OPEN_FLAGS: Final[dict[str, OpenFlags]] = {
 
 
 class Argument(NamedTuple):
-    """One condition on a call: `(args[index] & mask) == value`, over all 64 bits of the register.
+    """One condition on a call: `(args[position] & mask) == value`, over all 64 bits of the register.
 
-    The kernel reads many arguments as 32-bit integers and ignores what stands above; a filter that compared only the
-    low half would pass a call that a later kernel reads whole (CVE-2019-10063). Full masks are deliberate: a libc that
-    leaves garbage in the upper half dies here, loudly.
+    The kernel reads many arguments as 32-bit integers and ignores what stands above; a filter that compared
+    only the low half would pass a call that a later kernel reads whole (CVE-2019-10063). Full masks are
+    deliberate: a libc that leaves garbage in the upper half dies here, loudly.
     """
 
-    index: int
+    position: int
     mask: int
     value: int
 
@@ -72,8 +73,8 @@ def exactly(index: int, value: int) -> Argument:
     return Argument(index, _ALL_BITS, value)
 
 
-# A directory descriptor is a small positive number. AT_FDCWD (-100) has bit 31 set, in whatever width the libc
-# sign-extends it to, so this one bit excludes every look-up that starts from the working directory.
+# A directory descriptor is a small positive number. AT_FDCWD (-100) has bit 31 set, in whatever width the
+# libc sign-extends it to, so this one bit excludes every look-up that starts from the working directory.
 _REAL_DIRFD: Final = Argument(0, 0x8000_0000, 0)
 
 
@@ -90,7 +91,11 @@ def allowed(machine: str) -> tuple[Rule, ...]:
         Rule("close", (), "files and folders, once read"),
         Rule("exit_group", (), "the ordinary end"),
         Rule("fstat", (), "size and kind of an open file; takes no path, unlike newfstatat"),
-        Rule("getdents64", (), "lists a folder, with the kind of each entry, so that nothing else need be asked"),
+        Rule(
+            "getdents64",
+            (),
+            "lists a folder, with the kind of each entry, so that nothing else need be asked",
+        ),
         Rule(
             "mmap",
             (exactly(2, PROT_READ_WRITE), exactly(3, MAP_PRIVATE_ANONYMOUS)),

@@ -1,13 +1,14 @@
 """What may be said across the bars: every message's shape, and the greatest size of each.
 
-Two channels. The *control* channel (SOCK_SEQPACKET, one message a packet, descriptors attached) joins the supervisor
-to the zygote and to each cell; both ends are ours and read no tenant's byte. The *worker* channel (SOCK_STREAM,
-a little-endian 32-bit length before each frame) joins the supervisor to one worker, which is assumed hostile once it
-has read a byte of a repository.
+Two channels. The *control* channel (SOCK_SEQPACKET, one message a packet, descriptors attached) joins the
+supervisor to the zygote and to each cell; both ends are ours and read no tenant's byte. The *worker* channel
+(SOCK_STREAM, a little-endian 32-bit length before each frame) joins the supervisor to one worker, which is
+assumed hostile once it has read a byte of a repository.
 
-Invariants: every frame is msgpack in a strict struct with bounded fields; a length is checked before a byte of the
-body is read; nothing is ever unpickled. Paths are bytes, relative to the mount, joined by `/`. What these structs
-cannot express (a path outside the shard handed out, entries out of order) is checked by pool/frames.py.
+Invariants: every frame is msgpack in a strict struct with bounded fields; a length is checked before a byte
+of the body is read; nothing is ever unpickled. Paths are bytes, relative to the mount, joined by `/`. What
+these structs cannot express (a path outside the shard handed out, entries out of order) is checked by
+pool/frames.py.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ HEADER: Final = struct.Struct("<I")
 MAX_REQUEST_BYTES: Final = 1 << 20
 """Largest frame to a worker: a pattern and filters of a few KiB, a batch of shards, the names to avoid."""
 MAX_REPLY_BYTES: Final = 16 << 20
-"""Largest frame from a worker. A worker ends its slice once it holds SLICE_BYTES, so an honest one stays far below;
-the margin is one file's lines."""
+"""Largest frame from a worker. A worker ends its slice once it holds SLICE_BYTES, so an honest one stays far
+below; the margin is one file's lines."""
 SLICE_BYTES: Final = 1 << 20
 MAX_CONTROL_BYTES: Final = 64 << 10
 
@@ -43,7 +44,9 @@ _Short = Annotated[str, msgspec.Meta(max_length=16 << 10)]
 
 
 class Skip(IntEnum):
-    """Why something was not searched (contract 2.6). The number is what crosses the bars; the name is public."""
+    """Why something was not searched (contract 2.6). The number is what crosses the bars; the name is
+    public.
+    """
 
     BINARY = 1
     TOO_LARGE = 2
@@ -66,8 +69,9 @@ class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 class Shard(_Frame, frozen=True):
     """A run of one folder's entries, names from `first` to `last` inclusive, with everything beneath them.
 
-    `first` or `last` None leaves that side open. The folder is relative to the mount's root, b"" for the root itself.
-    Bounds rather than lists: a folder may change between two looks at it, and every name still falls into one shard.
+    `first` or `last` None leaves that side open. The folder is relative to the mount's root, b"" for the
+    root itself. Bounds rather than lists: a folder may change between two looks at it, and every name still
+    falls into one shard.
     """
 
     folder: _Path
@@ -75,7 +79,8 @@ class Shard(_Frame, frozen=True):
     last: _Name | None = None
 
 
-# --- supervisor -> worker -------------------------------------------------------------------------------------------
+# --- supervisor -> worker
+# -------------------------------------------------------------------------------------------
 
 
 class Query(_Frame, tag="query", frozen=True):
@@ -112,8 +117,8 @@ class Query(_Frame, tag="query", frozen=True):
     max_pattern_bytes: int
     line_chars: int
     margin_chars: int
-    """Text to ship on either side of a line's window, so that a host path that straddles the cut is whole when the
-    supervisor masks it. The worker is told a length, never a path."""
+    """Text to ship on either side of a line's window, so that a host path that straddles the cut is whole
+    when the supervisor masks it. The worker is told a length, never a path."""
 
 
 class Avoid(_Frame, frozen=True):
@@ -136,7 +141,8 @@ class Ticket(_Frame, tag="ticket", frozen=True):
 ToWorker = Query | Ticket
 
 
-# --- worker -> supervisor -------------------------------------------------------------------------------------------
+# --- worker -> supervisor
+# -------------------------------------------------------------------------------------------
 
 
 class Ready(_Frame, tag="ready", frozen=True):
@@ -153,7 +159,9 @@ class Ready(_Frame, tag="ready", frozen=True):
 
 
 class NotLockedDown(_Frame, tag="not_locked_down", frozen=True):
-    """A layer could not be put in force: its name in policy/confinement.py, and errno. The worker has ended itself."""
+    """A layer could not be put in force: its name in policy/confinement.py, and errno. The worker has ended
+    itself.
+    """
 
     layer: Annotated[str, msgspec.Meta(max_length=64)]
     errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
@@ -189,7 +197,9 @@ class Line(_Frame, frozen=True):
 
 
 class Found(_Frame, frozen=True):
-    """A path with what was found in it. `count` is the number of its entries: matching lines, or 1 for a path."""
+    """A path with what was found in it. `count` is the number of its entries: matching lines, or 1 for a
+    path.
+    """
 
     path: _Path
     is_dir: bool
@@ -198,7 +208,9 @@ class Found(_Frame, frozen=True):
 
 
 class SkipMark(_Frame, frozen=True):
-    """Entries that were not searched, standing in the order before `found[at]`: how many, why, the first few names."""
+    """Entries that were not searched, standing in the order before `found[at]`: how many, why, the first few
+    names.
+    """
 
     at: _Count
     reason: Skip
@@ -214,13 +226,16 @@ class Done(_Frame, tag="done", frozen=True):
     skips: tuple[SkipMark, ...]
     rest: Annotated[tuple[Shard, ...], msgspec.Meta(max_length=MAX_REST)]
     out_of_memory: bool
-    """Memory ran out: the rest of this frame is empty, the progress page names the file, the worker is gone."""
+    """Memory ran out: the rest of this frame is empty, the progress page names the file, the worker is
+    gone.
+    """
 
 
 FromWorker = Ready | NotLockedDown | Loaded | Refused | Done
 
 
-# --- supervisor <-> zygote, cell (trusted; descriptors travel beside) ------------------------------------------------
+# --- supervisor <-> zygote, cell (trusted; descriptors travel beside)
+# ------------------------------------------------
 
 
 class OpenCell(_Frame, tag="open_cell", frozen=True):
@@ -238,7 +253,9 @@ class OpenCell(_Frame, tag="open_cell", frozen=True):
 
 
 class CellOpened(_Frame, tag="cell_opened", frozen=True):
-    """From the zygote, with a pidfd of the cell. `notes` are layers that are weaker than they could be, in words."""
+    """From the zygote, with a pidfd of the cell. `notes` are layers that are weaker than they could be, in
+    words.
+    """
 
     cell: int
     idmapped: bool
@@ -277,4 +294,3 @@ ToZygote = OpenCell
 FromZygote = CellOpened | CellFailed
 ToCell = SpawnWorker
 FromCell = WorkerSpawned | WorkerExited
-

@@ -1,7 +1,8 @@
-"""Looks at a worker from outside before it gets its first job: what the kernel says of it, not what it says of itself.
+"""Looks at a worker from outside before it gets its first job: what the kernel says of it, not what it says
+of itself.
 
-/proc shows no-new-privs, seccomp, capabilities, ids and threads. It does not show Landlock; that is what the canaries of
-the `Ready` frame are for.
+/proc shows no-new-privs, seccomp, capabilities, ids and threads. It does not show Landlock; that is what the
+canaries of the `Ready` frame are for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class NotConfined(Exception):
 
 
 def pid_of(pidfd: int) -> int:
-    """The process's number in our own namespace; -1 once it is gone. A pidfd cannot be reused, so this cannot lie."""
+    """The process's number in our own namespace; -1 once it is gone. A pidfd cannot be reused, so this
+    cannot lie.
+    """
     with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as info:
         match = re.search(r"^Pid:\s*(-?\d+)$", info.read(), re.MULTILINE)
     return int(match[1]) if match else -1

@@ -13,14 +13,24 @@ import msgspec
 
 from ..policy.errors import ConfinementError
 from ..policy.limits import Limits
-from ..policy.wire import MAX_CONTROL_BYTES, CellFailed, FromCell, OpenCell, SpawnWorker, WorkerExited, WorkerSpawned
+from ..policy.wire import (
+    MAX_CONTROL_BYTES,
+    CellFailed,
+    FromCell,
+    OpenCell,
+    SpawnWorker,
+    WorkerExited,
+    WorkerSpawned,
+)
 from .workers import Worker
 
 if TYPE_CHECKING:
     from .zygote import Zygote
 
 _FIRST_PRIVATE_ID = 1_900_000_000
-"""Ids that no distribution, container engine or systemd hands out (uids above 1,879,048,191 are unassigned there)."""
+"""Ids that no distribution, container engine or systemd hands out (uids above 1,879,048,191 are unassigned
+there).
+"""
 _IDS_PER_PROCESS = 1 << 10
 
 
@@ -60,7 +70,9 @@ class Cell:
         self.channel.setblocking(False)
 
     def spawn(self, number: int) -> Worker:
-        """Order a worker. It is of use once it has said that it is ready. Raises OSError when the cell is gone."""
+        """Order a worker. It is of use once it has said that it is ready. Raises OSError when the cell is
+        gone.
+        """
         worker = Worker(number)
         try:
             descriptors = [worker.their_end.fileno(), worker.page.memfd]
@@ -84,7 +96,9 @@ class Cell:
                 return None
             if not body:
                 return told or None
-            told.append((msgspec.msgpack.decode(body, type=FromCell), descriptors[0] if descriptors else None))
+            told.append(
+                (msgspec.msgpack.decode(body, type=FromCell), descriptors[0] if descriptors else None)
+            )
 
     def kill(self) -> None:
         """End the cell; the kernel ends its workers with it."""

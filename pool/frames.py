@@ -1,10 +1,12 @@
 """What a worker says, checked before it is believed.
 
-A worker is hostile once it has read a byte: it may send anything. Frames are bounded in length, decoded strictly, and
-their content must be possible: paths well formed, in order, inside the shards handed out; no more entries than asked for;
-the rest a part of what was handed out. Whatever fails raises WorkerLied, and the worker is killed.
+A worker is hostile once it has read a byte: it may send anything. Frames are bounded in length, decoded
+strictly, and their content must be possible: paths well formed, in order, inside the shards handed out; no
+more entries than asked for; the rest a part of what was handed out. Whatever fails raises WorkerLied, and
+the worker is killed.
 
-What cannot be checked: a worker that leaves a match out, or makes one up. It has seen only its own tenant's files.
+What cannot be checked: a worker that leaves a match out, or makes one up. It has seen only its own tenant's
+files.
 """
 
 from __future__ import annotations

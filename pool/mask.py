@@ -1,9 +1,11 @@
-"""The one owner of masking: host paths in line text become the virtual paths that the tenant knows (contract 2.7).
+"""The one owner of masking: host paths in line text become the virtual paths that the tenant knows (contract
+2.7).
 
-Paths of entries need no masking: they are virtual from the start. Line text is the file's own, and may spell a host path.
+Paths of entries need no masking: they are virtual from the start. Line text is the file's own, and may spell
+a host path.
 
-Invariants: masking comes before the cut; compiled once for a workspace; a longer root wins over one that is its prefix; a root
-is masked only on segment boundaries, so `/srv/ws-old` is not touched by `/srv/ws`.
+Invariants: masking comes before the cut; compiled once for a workspace; a longer root wins over one that is
+its prefix; a root is masked only on segment boundaries, so `/srv/ws-old` is not touched by `/srv/ws`.
 """
 
 from __future__ import annotations
@@ -43,13 +45,17 @@ class Mask:
         longest_first = sorted(spellings, key=len, reverse=True)
         self._virtual = spellings
         self._pattern = (
-            re.compile(_BEFORE + "(?:" + "|".join(map(re.escape, longest_first)) + ")" + _BEHIND) if spellings else None
+            re.compile(_BEFORE + "(?:" + "|".join(map(re.escape, longest_first)) + ")" + _BEHIND)
+            if spellings
+            else None
         )
         self.margin = len(longest_first[0]) + 2 if spellings else 0
         """Characters to look at beyond a cut, so that no root is seen by half."""
 
     def apply(self, text: str, *places: int) -> Masked:
-        """`text` masked; each of `places`, an index into it, as the index of the same character afterwards."""
+        """`text` masked; each of `places`, an index into it, as the index of the same character
+        afterwards.
+        """
         if self._pattern is None:
             return Masked(text, places)
         parts: list[str] = []
@@ -64,10 +70,14 @@ class Mask:
                 elif place > found.start():
                     shift[index] += found.start() - place
         parts.append(text[copied:])
-        return Masked("".join(parts), tuple(place + moved for place, moved in zip(places, shift, strict=True)))
+        return Masked(
+            "".join(parts), tuple(place + moved for place, moved in zip(places, shift, strict=True))
+        )
 
     def window(self, line: Line, width: int) -> str:
-        """At most `width` characters of the line, masked, the match inside, with marks where text was left out."""
+        """At most `width` characters of the line, masked, the match inside, with marks where text was left
+        out.
+        """
         cut_before = line.before > 0
         cut_behind = line.before + len(line.text) < line.length
         # Text nearer than the margin to a shipped edge may hold half a root: it never shows.
@@ -83,7 +93,9 @@ class Mask:
 
 def _with_marks(shown: str, before: bool, behind: bool, width: int) -> str:
     if before:
-        shown = ELLIPSIS + shown[max(0, len(shown) + len(ELLIPSIS) - width) :] if not behind else ELLIPSIS + shown
+        shown = (
+            ELLIPSIS + shown[max(0, len(shown) + len(ELLIPSIS) - width) :] if not behind else ELLIPSIS + shown
+        )
     if behind:
         shown = shown[: width - len(ELLIPSIS)] + ELLIPSIS
     return shown

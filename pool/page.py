@@ -1,6 +1,7 @@
 """From a search's outcome to one page: mask, then cut, then say what state the result is in (contract 2).
 
-Runs on the caller's thread. The order of finishing is the contract's: sorted (the shards saw to it), masked, cut.
+Runs on the caller's thread. The order of finishing is the contract's: sorted (the shards saw to it), masked,
+cut.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from .search import Outcome
 
 _FIRST_NAMES: Final = 5
 _FAILURES: Final = (Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED)
-"""Skips that nobody asked for: with one of them a result is incomplete. The others are rules, and merely counted."""
+"""Skips that nobody asked for: with one of them a result is incomplete. The others are rules, and merely
+counted.
+"""
 
 _REASON_SENTENCES: Final = {
     "deadline": "The time for this request ran out before everything was searched.",
@@ -121,7 +124,9 @@ def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float
 
 
 def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
-    """Sums; where the search stopped early, over what comes before the stop, so that they do not depend on timing."""
+    """Sums; where the search stopped early, over what comes before the stop, so that they do not depend on
+    timing.
+    """
     entries, files, lines = 0, 0, 0
     for found in outcome.found:
         if not exact and entries >= most:
@@ -129,11 +134,15 @@ def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
         entries += len(found.lines) or 1
         files += 1
         lines += found.count
-    return Totals(entries if exact else min(entries, most), files, lines if exact else min(lines, most), exact)
+    return Totals(
+        entries if exact else min(entries, most), files, lines if exact else min(lines, most), exact
+    )
 
 
 def _before_the_cut(outcome: Outcome, stop: int) -> list[SkipMark]:
-    """The skips that stand before the first entry past the page. Others were met or not by chance of timing."""
+    """The skips that stand before the first entry past the page. Others were met or not by chance of
+    timing.
+    """
     at = 0
     for index, found in enumerate(outcome.found):
         at += len(found.lines) or 1
@@ -149,13 +158,12 @@ def _ledger(marks: Sequence[SkipMark], paths: Paths) -> tuple[Skipped, ...]:
         counts[mark.reason] = counts.get(mark.reason, 0) + mark.count
         names.setdefault(mark.reason, []).extend(paths.virtual(name) for name in mark.names)
     return tuple(
-        Skipped(reason.name.lower(), counts[reason], tuple(names[reason][:_FIRST_NAMES])) for reason in sorted(counts)
+        Skipped(reason.name.lower(), counts[reason], tuple(names[reason][:_FIRST_NAMES]))
+        for reason in sorted(counts)
     )
 
 
-def _notices(
-    total: int, window: Window, truncated: bool, reasons: Sequence[str]
-) -> Iterator[str]:
+def _notices(total: int, window: Window, truncated: bool, reasons: Sequence[str]) -> Iterator[str]:
     for reason in reasons:
         yield _REASON_SENTENCES[reason]
     if total == 0 and reasons:

@@ -1,6 +1,8 @@
-"""Virtual paths: which mount a path lies in, and what is refused on the raw string, before the disk is asked anything.
+"""Virtual paths: which mount a path lies in, and what is refused on the raw string, before the disk is asked
+anything.
 
-One answer for what lies outside, what does not exist and what a deny rule hides: nobody can tell them apart (contract 7).
+One answer for what lies outside, what does not exist and what a deny rule hides: nobody can tell them apart
+(contract 7).
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def denied(below: str, deny: GlobSet | None) -> bool:
 def not_found(path: str, roots: Sequence[Root]) -> PathError:
     """The one answer for everything that is not to be seen."""
     mounts = ", ".join(root.mount.virtual for root in roots[:5]) + (", ..." if len(roots) > 5 else "")
-    return PathError("not_found", f"Nothing is found at {shown(path)}.", hint=f"What there is lies under {mounts}.")
+    return PathError(
+        "not_found", f"Nothing is found at {shown(path)}.", hint=f"What there is lies under {mounts}."
+    )
 
 
 def _refuse_by_spelling(path: object) -> None:

@@ -1,4 +1,6 @@
-"""The supervisor's side of the progress page (policy/progress.py): makes it, and reads what a worker last said."""
+"""The supervisor's side of the progress page (policy/progress.py): makes it, and reads what a worker last
+said.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Page:
         self.memfd = os.memfd_create("grille-progress", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.memfd, PAGE_BYTES)
         # SAFETY: a page that could shrink would make our own read of it a SIGBUS.
-        fcntl.fcntl(self.memfd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        fcntl.fcntl(
+            self.memfd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        )
         self._page = mmap.mmap(self.memfd, PAGE_BYTES, prot=mmap.PROT_READ)
 
     def last_words(self) -> LastWords:

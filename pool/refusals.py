@@ -1,6 +1,7 @@
 """The sentences with which requests are refused for what a worker or the kernel said.
 
-Built from codes: a worker's own words reach a caller only where they explain a pattern, which the caller wrote.
+Built from codes: a worker's own words reach a caller only where they explain a pattern, which the caller
+wrote.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ _PATTERN_CODES = {
     "needs_multiline": "pattern_multiline",
     "too_complex": "pattern_too_costly",
 }
-_GLOB_CODES = {"absolute": "glob_outside", "too_long": "glob_too_long", "too_many_alternatives": "glob_too_large"}
+_GLOB_CODES = {
+    "absolute": "glob_outside",
+    "too_long": "glob_too_long",
+    "too_many_alternatives": "glob_too_large",
+}
 
 
 def pattern_refused(refused: Refused, query: Query) -> PatternError:
@@ -55,7 +60,9 @@ def layer_missing(layer: str, errno: int) -> ConfinementError:
 def not_confined(layer: str) -> ConfinementError:
     """A worker looked confined from inside and did not from outside."""
     code = "canary_failed" if layer == "canary" else "attestation_failed"
-    return ConfinementError(code, f"A worker was found without the layer '{layer}' and was killed before it got a job.")
+    return ConfinementError(
+        code, f"A worker was found without the layer '{layer}' and was killed before it got a job."
+    )
 
 
 def _one_line(text: str) -> str:

@@ -16,7 +16,9 @@ State = Literal["enforced", "partial", "absent", "not_requested"]
 
 
 class LayerReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One layer: its name in policy/confinement.py, whether it is in force, and what there is to say about it."""
+    """One layer: its name in policy/confinement.py, whether it is in force, and what there is to say about
+    it.
+    """
 
     name: str
     state: State
@@ -24,7 +26,9 @@ class LayerReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConfinementReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tier in force and every layer. Each `enforced` was seen: by the kernel's word, or by a canary that failed."""
+    """The tier in force and every layer. Each `enforced` was seen: by the kernel's word, or by a canary that
+    failed.
+    """
 
     tier: Tier
     layers: tuple[LayerReport, ...]
@@ -41,7 +45,9 @@ class ConfinementReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             LayerReport("landlock", "enforced", f"ABI {ready.landlock_abi}; listing / was denied"),
             _private_uid(cell),
             LayerReport("dumpable", "enforced"),
-            LayerReport("mdwe", "enforced") if ready.mdwe else LayerReport("mdwe", "absent", "needs Linux 6.3"),
+            LayerReport("mdwe", "enforced")
+            if ready.mdwe
+            else LayerReport("mdwe", "absent", "needs Linux 6.3"),
             LayerReport("rlimits", "enforced"),
             LayerReport("seccomp", "enforced", "allow-list, kills the process"),
             LayerReport("canary", "enforced", "a file outside could not be opened"),
@@ -60,6 +66,8 @@ def _private_uid(cell: Cell) -> LayerReport:
         return LayerReport("private_uid", "not_requested", "not started as root: workers keep the user's id")
     if not cell.idmapped:
         return LayerReport(
-            "private_uid", "partial", "the file system cannot map owners: only files that everybody may read are searched"
+            "private_uid",
+            "partial",
+            "the file system cannot map owners: only files that everybody may read are searched",
         )
     return LayerReport("private_uid", "enforced", f"uid {cell.private_id}")

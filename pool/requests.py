@@ -1,7 +1,7 @@
 """From a caller's arguments to a Query, and from an Outcome to a page.
 
-Arguments are checked for type and size here. What a pattern or a glob means is found out behind the bars: nothing here
-compiles a tenant's pattern.
+Arguments are checked for type and size here. What a pattern or a glob means is found out behind the bars:
+nothing here compiles a tenant's pattern.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _MOST_GLOBS: Final = 64
 _query_numbers: Final = itertools.count(1)
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Scope:
-    """What a policy comes to once its mounts are open: shared by all requests of a workspace. Raises PolicyError."""
+    """What a policy comes to once its mounts are open: shared by all requests of a workspace. Raises
+    PolicyError.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -66,10 +67,10 @@ class Prepared(Generic[T]):
     finish: Callable[[Outcome], T]
 
 
-class Request(Protocol[T_co]):
+class Request(Protocol[T]):
     """What the workspace runs."""
 
-    def prepare(self, scope: Scope) -> Prepared[T_co]:
+    def prepare(self, scope: Scope) -> Prepared[T]:
         """Check, locate, and make a search of it. Raises RequestError."""
         ...
 
@@ -92,7 +93,9 @@ class GlobRequest:
         pattern = _pattern(scope, self.pattern)
         start = _start(scope, self.path if self.path is not None else _mount_of(scope, pattern))
         if start.target.kind != "folder":
-            raise RequestError("argument_invalid", f"{shown(start.virtual)} is a file; a glob searches a folder.")
+            raise RequestError(
+                "argument_invalid", f"{shown(start.virtual)} is a file; a glob searches a folder."
+            )
         query = _query(
             scope,
             "glob",
@@ -136,7 +139,9 @@ class GrepRequest:
         pattern = _pattern(scope, self.pattern)
         if self.output_mode not in _OUTPUT_MODES:
             legal = ", ".join(_OUTPUT_MODES)
-            raise RequestError("argument_invalid", f"output_mode must be one of {legal}; found {shown(self.output_mode)}.")
+            raise RequestError(
+                "argument_invalid", f"output_mode must be one of {legal}; found {shown(self.output_mode)}."
+            )
         start = _start(scope, self.path)
         query = _query(
             scope,
@@ -165,10 +170,13 @@ class GrepRequest:
         return Prepared(_search(scope, query, start.target, started), finish)
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------
+# --- arguments
+# ------------------------------------------------------------------------------------------------------
 
 
-def _window(scope: Scope, tool: Literal["glob", "grep"], limit: int | None, offset: int | None) -> page.Window:
+def _window(
+    scope: Scope, tool: Literal["glob", "grep"], limit: int | None, offset: int | None
+) -> page.Window:
     limits = scope.policy.limits
     return page.Window(limits.page_offset(offset), limits.page_limit(tool, limit))
 
@@ -180,7 +188,9 @@ def _pattern(scope: Scope, pattern: object) -> str:
         raise PatternError("pattern_empty", "The pattern is empty; say what to search for.")
     longest = scope.policy.limits.max_pattern_bytes
     if len(pattern.encode("utf-8", "surrogatepass")) > longest:
-        raise PatternError("pattern_too_long", f"The pattern is longer than {longest} bytes; use a shorter one.")
+        raise PatternError(
+            "pattern_too_long", f"The pattern is longer than {longest} bytes; use a shorter one."
+        )
     if any("\ud800" <= c <= "\udfff" for c in pattern):
         raise PatternError("pattern_invalid", "The pattern holds a lone surrogate, which no text does.")
     return pattern
@@ -203,7 +213,9 @@ def _no_ignore(scope: Scope, asked: object) -> bool:
     if not _flag("no_ignore", asked):
         return False
     if not scope.policy.allow_no_ignore:
-        raise RequestError("no_ignore_refused", "The policy does not let a request switch the ignore rules off.")
+        raise RequestError(
+            "no_ignore_refused", "The policy does not let a request switch the ignore rules off."
+        )
     return True
 
 
@@ -242,10 +254,13 @@ def _compile_deny(rules: Sequence[str]) -> GlobSet | None:
         raise PolicyError("deny_invalid", str(refused), key="deny") from None
 
 
-# --- searches -------------------------------------------------------------------------------------------------------
+# --- searches
+# -------------------------------------------------------------------------------------------------------
 
 
-def _query(scope: Scope, tool: Literal["glob", "grep"], start: Start, window: page.Window, **differing: Any) -> Query:
+def _query(
+    scope: Scope, tool: Literal["glob", "grep"], start: Start, window: page.Window, **differing: Any
+) -> Query:
     limits = scope.policy.limits
     fields: dict[str, Any] = {
         "id": next(_query_numbers),
@@ -264,7 +279,8 @@ def _query(scope: Scope, tool: Literal["glob", "grep"], start: Start, window: pa
         "include_dirs": False,
         "noise": True,
         "deny": tuple(scope.policy.deny),
-        # One more than is shown, so that a result of exactly `limit` entries is not called truncated (contract 2.3).
+        # One more than is shown, so that a result of exactly `limit` entries is not called truncated
+        # (contract 2.3).
         "need": window.offset + window.limit + 1,
         "compile_seconds": limits.compile_seconds,
         "scan_seconds": limits.scan_seconds,

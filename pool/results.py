@@ -1,4 +1,6 @@
-"""What a request gives back: entries in the contract's order, the state, the ledger of skips. Plain data, JSON as it stands."""
+"""What a request gives back: entries in the contract's order, the state, the ledger of skips. Plain data,
+JSON as it stands.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from .report import ConfinementReport
 
 
 class GlobEntry(msgspec.Struct, frozen=True):
-    """A path that the glob matched. Virtual, absolute; bytes that are no UTF-8 stand as surrogates (PEP 383)."""
+    """A path that the glob matched. Virtual, absolute; bytes that are no UTF-8 stand as surrogates (PEP
+    383).
+    """
 
     path: str
     is_dir: bool = False
@@ -17,8 +21,9 @@ class GlobEntry(msgspec.Struct, frozen=True):
 class GrepEntry(msgspec.Struct, frozen=True):
     """A matching line, or a file with matches.
 
-    `line_number` and `line` are set in output mode `content`; `line` is at most `line_chars` long, the window lying on the
-    match, and `line_length` is the true length in code points. `count` is the number of matching lines in mode `count`.
+    `line_number` and `line` are set in output mode `content`; `line` is at most `line_chars` long, the
+    window lying on the match, and `line_length` is the true length in code points. `count` is the number of
+    matching lines in mode `count`.
     """
 
     path: str
@@ -37,7 +42,9 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sums over what was searched, past the page's end, too. `exact` is False when the search stopped early."""
+    """Sums over what was searched, past the page's end, too. `exact` is False when the search stopped
+    early.
+    """
 
     entries: int
     files: int
@@ -53,7 +60,9 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: bool
     """Something was not searched that should have been: see `reasons` and `skipped`."""
     reasons: tuple[str, ...]
-    """Why it is incomplete: `deadline`, `repeated_timeouts`, `lost_worker`, or skip reasons that count as a failure."""
+    """Why it is incomplete: `deadline`, `repeated_timeouts`, `lost_worker`, or skip reasons that count as a
+    failure.
+    """
     next_offset: int | None
     """The offset of the next page; None at the end."""
     offset: int

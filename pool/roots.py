@@ -1,7 +1,9 @@
-"""The mounts' folders, opened once: what must never be shown is refused, and start paths are resolved beneath them.
+"""The mounts' folders, opened once: what must never be shown is refused, and start paths are resolved
+beneath them.
 
-Invariants: the supervisor looks names up but never opens a file of a repository for reading; every look-up stays beneath
-a mount (openat2 with RESOLVE_BENEATH), whatever is renamed meanwhile. No message holds a host path of a mapped mount.
+Invariants: the supervisor looks names up but never opens a file of a repository for reading; every look-up
+stays beneath a mount (openat2 with RESOLVE_BENEATH), whatever is renamed meanwhile. No message holds a host
+path of a mapped mount.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _RESOLVE_BENEATH: Final = 0x08
 _OPEN_HOW: Final = struct.Struct("<3Q")  # flags, mode, resolve
 _FSTATFS_BYTES: Final = 120
 
-# Kernel interfaces (linux/magic.h): reading there acts, blocks, or tells secrets. FUSE: its server may never answer.
+# Kernel interfaces (linux/magic.h): reading there acts, blocks, or tells secrets. FUSE: its server may never
+# answer.
 _REFUSED_FILE_SYSTEMS: Final = {
     0x9FA0: "proc",
     0x62656572: "sysfs",
@@ -60,9 +63,13 @@ class Root:
         try:
             self.fd = os.open(self.real_path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except NotADirectoryError:
-            raise PolicyError("mount_not_folder", f"{mount.virtual} is not a folder; mount a folder.") from None
+            raise PolicyError(
+                "mount_not_folder", f"{mount.virtual} is not a folder; mount a folder."
+            ) from None
         except FileNotFoundError:
-            raise PolicyError("mount_not_found", f"What {mount.virtual} shows does not exist; create it first.") from None
+            raise PolicyError(
+                "mount_not_found", f"What {mount.virtual} shows does not exist; create it first."
+            ) from None
         except OSError:
             raise PolicyError("mount_unreadable", f"What {mount.virtual} shows cannot be opened.") from None
         try:
@@ -75,9 +82,11 @@ class Root:
         os.close(self.fd)
 
     def resolve(self, path: str, virtual: str) -> Target:
-        """The start path `path` (relative to the mount), its links followed as long as they stay beneath the mount.
+        """The start path `path` (relative to the mount), its links followed as long as they stay beneath the
+        mount.
 
-        Raises PathError: absent, leaving the mount, or neither a folder nor a file. `virtual` is how messages call it.
+        Raises PathError: absent, leaving the mount, or neither a folder nor a file. `virtual` is how
+        messages call it.
         """
         try:
             found = _open_beneath(self.fd, os.fsencode(path) or b".")
@@ -121,9 +130,7 @@ def _path_error(error: OSError, virtual: str) -> PathError:
 
 def _open_beneath(root: int, path: bytes) -> int:
     how = _OPEN_HOW.pack(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
-    result = _libc.syscall(
-        ctypes.c_long(_OPENAT2), ctypes.c_long(root), path, how, ctypes.c_long(len(how))
-    )
+    result = _libc.syscall(ctypes.c_long(_OPENAT2), ctypes.c_long(root), path, how, ctypes.c_long(len(how)))
     if result < 0:
         raise OSError(ctypes.get_errno(), "openat2")
     return int(result)

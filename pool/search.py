@@ -1,9 +1,9 @@
 """One request under way: its query, its shards, what died on it, and when it must end.
 
-What a death means (architecture: "When something dies"): a worker names each file before it touches it. A death by the
-kernel's timer is that file's doing, at once. Any other death may be an accident, so the shard is run again, and only a
-second death over the same file counts against the file. The file becomes a skip; the rest of the shard is run again
-without it, so that results are the same as if the file were not there.
+What a death means (architecture: "When something dies"): a worker names each file before it touches it. A
+death by the kernel's timer is that file's doing, at once. Any other death may be an accident, so the shard
+is run again, and only a second death over the same file counts against the file. The file becomes a skip;
+the rest of the shard is run again without it, so that results are the same as if the file were not there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from .report import ConfinementReport
 from .shards import ShardList, Stretch
 
 _MOST_KILLS: Final = 3
-"""Scans killed by the timer before the pattern is given up: a pattern that blows up on three files will on more."""
+"""Scans killed by the timer before the pattern is given up: a pattern that blows up on three files will on
+more.
+"""
 _MOST_DEATHS_IN_A_ROW: Final = 5
 _MOST_AVOIDED: Final = 256
 
@@ -63,6 +65,7 @@ class Search:
     deadline: float
     future: Future[Outcome] = field(default_factory=Future)
     confinement: ConfinementReport | None = None
+    """Set when the supervisor takes the search on."""
     compiled: bool = False
     compiling: bool = False
 
@@ -80,7 +83,9 @@ class Search:
 
     @property
     def wants_worker(self) -> bool:
-        """Whether another worker could help now. Until the pattern has compiled once, one worker's life is enough to risk."""
+        """Whether another worker could help now. Until the pattern has compiled once, one worker's life is
+        enough to risk.
+        """
         if self.over or not self.shards.waiting:
             return False
         return self.compiled or not self.compiling
@@ -104,9 +109,15 @@ class Search:
         self.shards.settle(stretch, list(done.found), done.skips, done.rest)
 
     def bury(self, stretch: Stretch, words: LastWords, blame: Skip | None) -> None:
-        """The worker on `stretch` died. `blame`: what its file is guilty of; None when it may have been an accident."""
+        """The worker on `stretch` died. `blame`: what its file is guilty of; None when it may have been an
+        accident.
+        """
         self._deaths_in_a_row += 1
-        path = words.path if words.doing in (Doing.SCANNING, Doing.LISTING) and self._is_inside(words, stretch) else None
+        path = (
+            words.path
+            if words.doing in (Doing.SCANNING, Doing.LISTING) and self._is_inside(words, stretch)
+            else None
+        )
         if path is not None and blame is None:
             self._suspects[path] = self._suspects.get(path, 0) + 1
             if self._suspects[path] > 1:
@@ -130,6 +141,7 @@ class Search:
         """Hand the outcome over."""
         if self.over:
             return
+        assert self.confinement is not None
         found, skips = self.shards.results()
         if self._reasons:
             skips = self._with_the_avoided(found, skips)
@@ -141,7 +153,9 @@ class Search:
             self.future.set_exception(error)
 
     def count_failed_load(self) -> None:
-        """A worker died while it compiled, and not of the time limit. Raises nothing; ends the search when it goes on."""
+        """A worker died while it compiled, and not of the time limit. Raises nothing; ends the search when
+        it goes on.
+        """
         self._deaths_in_a_row += 1
         if self._deaths_in_a_row >= _MOST_DEATHS_IN_A_ROW:
             self.stop("lost_worker")
@@ -151,9 +165,9 @@ class Search:
         return any(within(here, shard) or here == key(shard.folder) for shard in stretch.shards)
 
     def _with_the_avoided(self, found: list[Found], skips: list[SkipMark]) -> list[SkipMark]:
-        """A search that ends early has not come back to the files that cost a worker: they are counted all the same."""
+        """A search that ends early has not come back to the files that cost a worker: they are counted all
+        the same.
+        """
         told = {name for mark in skips for name in mark.names}
         missing = [(path, reason) for path, reason in self._avoid.items() if path not in told]
         return skips + [SkipMark(len(found), reason, 1, (path,)) for path, reason in missing]
-
-

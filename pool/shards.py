@@ -1,15 +1,16 @@
 """The order of a search: shards as a list in path order, and what has come of each.
 
-The invariant is the contract's order: read from the front, the list always spells every path of the search exactly once.
-A shard is waiting, running or done; a running one that comes back is replaced, in its place, by what it found and the
-shards it left. The *watermark* is the first one that is not done: everything before it is final.
+The invariant is the contract's order: read from the front, the list always spells every path of the search
+exactly once. A shard is waiting, running or done; a running one that comes back is replaced, in its place,
+by what it found and the shards it left. The *watermark* is the first one that is not done: everything before
+it is final.
 
-Stopping early: entries held by done shards only move back when an earlier shard yields more. So as soon as the done shards
-up to some point hold all that is wanted, nothing past that point can be on the page, whatever is still unfinished
-before it, and everything past it is dropped. That bounds memory, too.
+Stopping early: entries held by done shards only move back when an earlier shard yields more. So as soon as
+the done shards up to some point hold all that is wanted, nothing past that point can be on the page,
+whatever is still unfinished before it, and everything past it is dropped. That bounds memory, too.
 
-What does not work: taking shards from a plain queue and sorting at the end (memory without bound, no early stop), or cutting
-at the first `n` found (depends on timing).
+What does not work: taking shards from a plain queue and sorting at the end (memory without bound, no early
+stop), or cutting at the first `n` found (depends on timing).
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ class ShardList:
         stretch = next((s for s in self._all() if s.state is State.WAITING), None)
         if stretch is None:
             return None
-        while len(stretch.shards) < min(share, MAX_BATCH) and stretch.after and stretch.after.state is State.WAITING:
+        while (
+            len(stretch.shards) < min(share, MAX_BATCH)
+            and stretch.after
+            and stretch.after.state is State.WAITING
+        ):
             stretch.shards += stretch.after.shards
             self._unlink(stretch.after)
             self.waiting -= 1
@@ -85,8 +90,12 @@ class ShardList:
             self.running -= 1
             self.waiting += 1
 
-    def settle(self, stretch: Stretch, found: list[Found], skips: Sequence[SkipMark], rest: Sequence[Shard]) -> None:
-        """A running stretch is done; `rest` takes its place behind it. One that was dropped meanwhile stays dropped."""
+    def settle(
+        self, stretch: Stretch, found: list[Found], skips: Sequence[SkipMark], rest: Sequence[Shard]
+    ) -> None:
+        """A running stretch is done; `rest` takes its place behind it. One that was dropped meanwhile stays
+        dropped.
+        """
         if stretch.state is not State.RUNNING:
             return
         stretch.state = State.DONE

@@ -1,12 +1,13 @@
 """The supervisor: one thread that starts, feeds, watches and kills workers for all workspaces of a pool.
 
-It runs one loop over sockets and deadlines. Everything below `_Loop` happens on that thread; other threads put commands
-into a queue and wait on futures.
+It runs one loop over sockets and deadlines. Everything below `_Loop` happens on that thread; other threads
+put commands into a queue and wait on futures.
 
-Invariants: a worker serves one workspace in its life. It gets a job only after it was attested. It holds at most one
-ticket, so at most one reply of bounded length can be under way. Whatever overstays is killed; whatever dies is replaced;
-no reply of a worker is used unchecked (frames.py). The loop never blocks on a worker, a cell or a repository; it does
-block, for at most some seconds, on the zygote, which reads nothing but our messages.
+Invariants: a worker serves one workspace in its life. It gets a job only after it was attested. It holds at
+most one ticket, so at most one reply of bounded length can be under way. Whatever overstays is killed;
+whatever dies is replaced; no reply of a worker is used unchecked (frames.py). The loop never blocks on a
+worker, a cell or a repository; it does block, for at most some seconds, on the zygote, which reads nothing
+but our messages.
 
 Leaves to others: what is on a page and how it reads (page.py, mask.py), on the caller's thread.
 """
@@ -27,7 +28,18 @@ from typing import Final
 
 from ..policy.errors import ConfinementError, GrilleError, PoolError
 from ..policy.tenant import Policy
-from ..policy.wire import Done, FromWorker, Loaded, NotLockedDown, Ready, Refused, Skip, Ticket, WorkerExited, WorkerSpawned
+from ..policy.wire import (
+    Done,
+    FromWorker,
+    Loaded,
+    NotLockedDown,
+    Ready,
+    Refused,
+    Skip,
+    Ticket,
+    WorkerExited,
+    WorkerSpawned,
+)
 from . import attest, refusals
 from .cells import Cell
 from .filters import compiled_filter
@@ -47,8 +59,8 @@ _ABANDONED_SECONDS: Final = 0.1
 """How long a worker may go on with a search that is over before it is killed and replaced."""
 _MOST_FAILED_STARTS: Final = 3
 _CANARY: Final = os.fsencode(os.path.realpath(os.__file__))
-"""A file that everybody may read and that lies in no mount, unless somebody mounts Python's library: then still nothing
-but Landlock and the empty root decide, and both deny the absolute path."""
+"""A file that everybody may read and that lies in no mount, unless somebody mounts Python's library: then
+still nothing but Landlock and the empty root decide, and both deny the absolute path."""
 
 
 class Tenant:
@@ -120,7 +132,9 @@ class Supervisor:
 class _Loop:
     """The thread's own state."""
 
-    def __init__(self, commands: queue.SimpleQueue[Callable[[_Loop], None]], wake: int, max_workers: int) -> None:
+    def __init__(
+        self, commands: queue.SimpleQueue[Callable[[_Loop], None]], wake: int, max_workers: int
+    ) -> None:
         self._commands = commands
         self._wake = wake
         self._max_workers = max_workers
@@ -131,7 +145,8 @@ class _Loop:
         self._selector.register(wake, selectors.EVENT_READ, self._take_commands)
         self._stopping = False
 
-    # --- commands ---------------------------------------------------------------------------------------------------
+    # --- commands
+    # ---------------------------------------------------------------------------------------------------
 
     def open(self, tenant: Tenant) -> None:
         try:
@@ -163,7 +178,9 @@ class _Loop:
     def close_tenant(self, tenant: Tenant) -> None:
         tenant.closed = True
         for search in tenant.searches:
-            search.refuse(PoolError("workspace_closed", "The workspace was closed while a request was under way."))
+            search.refuse(
+                PoolError("workspace_closed", "The workspace was closed while a request was under way.")
+            )
         self._close_cell(tenant)
         if tenant in self._tenants:
             self._tenants.remove(tenant)
@@ -178,7 +195,8 @@ class _Loop:
         workers = [w for cell in cells for w in cell.workers.values() if w.phase is not Phase.DYING]
         return [attest.pid_of(w.pidfd) for w in workers if w.pidfd is not None]
 
-    # --- the loop ---------------------------------------------------------------------------------------------------
+    # --- the loop
+    # ---------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         while not self._stopping:
@@ -291,7 +309,8 @@ class _Loop:
             if worker.phase is Phase.IDLE and tenant.policy.confinement.fresh_workers:
                 worker.kill()
 
-    # --- cells and workers --------------------------------------------------------------------------------------------
+    # --- cells and workers
+    # --------------------------------------------------------------------------------------------
 
     def _open_cell(self, tenant: Tenant) -> None:
         program = compiled_filter()
@@ -387,7 +406,9 @@ class _Loop:
         if tenant.searches:
             try:
                 if failed_starts > _MOST_FAILED_STARTS:
-                    raise PoolError("worker_lost", "The workspace's processes end again and again; see the log.")
+                    raise PoolError(
+                        "worker_lost", "The workspace's processes end again and again; see the log."
+                    )
                 self._open_cell(tenant)
                 tenant.failed_starts = failed_starts
             except GrilleError as error:
@@ -468,7 +489,12 @@ class _Loop:
 
     def _admit(self, tenant: Tenant, worker: Worker) -> None:
         """A worker is served once it is locked down by its own word and by the kernel's."""
-        if worker.pidfd is None or worker.ready is None or worker.phase is not Phase.STARTING or tenant.cell is None:
+        if (
+            worker.pidfd is None
+            or worker.ready is None
+            or worker.phase is not Phase.STARTING
+            or tenant.cell is None
+        ):
             return
         try:
             attest.attest(worker.pidfd, worker.ready, tenant.cell.private_id)
@@ -498,7 +524,10 @@ class _Loop:
         if not started:
             tenant.failed_starts += 1
             if tenant.failed_starts >= _MOST_FAILED_STARTS:
-                self._fail(tenant, PoolError("spawn_failed", "Workers end before they are ready; see `grille doctor`."))
+                self._fail(
+                    tenant,
+                    PoolError("spawn_failed", "Workers end before they are ready; see `grille doctor`."),
+                )
 
     def _settle_death(self, worker: Worker, exited: WorkerExited | None) -> None:
         """What a worker's death means for the search that it worked on."""

@@ -1,7 +1,7 @@
 """The Python API: a Pool of workers and the Workspaces opened on it (contract 9).
 
-Everything may be called from several threads. Every method of a workspace has an async twin with the same meaning; when
-its task is cancelled, the work is killed at once.
+Everything may be called from several threads. Every method of a workspace has an async twin with the same
+meaning; when its task is cancelled, the work is killed at once.
 """
 
 from __future__ import annotations
@@ -20,19 +20,23 @@ from .supervisor import Supervisor, Tenant
 
 
 class Pool:
-    """The workers of one host process, shared by all its tenants. One is enough; close it, or use it in a `with`.
+    """The workers of one host process, shared by all its tenants. One is enough; close it, or use it in a
+    `with`.
 
-    `max_workers` bounds the workers of all workspaces together; workspaces that have been idle longest give theirs up first.
+    `max_workers` bounds the workers of all workspaces together; workspaces that have been idle longest give
+    theirs up first.
     """
 
     def __init__(self, *, max_workers: int = 32) -> None:
         if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
-            raise PolicyError("wrong_type", f"max_workers must be a whole number of at least 1; found {shown(max_workers)}.")
+            raise PolicyError(
+                "wrong_type", f"max_workers must be a whole number of at least 1; found {shown(max_workers)}."
+            )
         self._supervisor = Supervisor(max_workers)
 
     def open(self, policy: Policy) -> Workspace:
-        """Open a policy. Raises PolicyError (a mount that cannot be shown) and ConfinementError (this machine does not give
-        what the policy demands). Returns once a worker was locked down and attested."""
+        """Open a policy. Raises PolicyError (a mount that cannot be shown) and ConfinementError (this
+        machine does not give what the policy demands). Returns once a worker was locked down and attested."""
         if not isinstance(policy, Policy):
             raise PolicyError("wrong_type", f"Pool.open wants a Policy; found {shown(policy)}.")
         return Workspace(self._supervisor, policy)
@@ -49,7 +53,9 @@ class Pool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -97,8 +103,8 @@ class Workspace:
     ) -> GlobResult:
         """Paths that match a glob (contract 3), below `path` (default: the first mount).
 
-        `limit` None is the policy's default, 0 as many as the policy allows. Raises RequestError and its kinds for what
-        is refused, PoolError when the pool cannot serve.
+        `limit` None is the policy's default, 0 as many as the policy allows. Raises RequestError and its
+        kinds for what is refused, PoolError when the pool cannot serve.
         """
         return self._run(GlobRequest(pattern, path, include_dirs, limit, offset, case_sensitive, no_ignore))
 
@@ -114,7 +120,9 @@ class Workspace:
         no_ignore: bool = False,
     ) -> GlobResult:
         """`glob`, awaited."""
-        return await self._arun(GlobRequest(pattern, path, include_dirs, limit, offset, case_sensitive, no_ignore))
+        return await self._arun(
+            GlobRequest(pattern, path, include_dirs, limit, offset, case_sensitive, no_ignore)
+        )
 
     def grep(
         self,
@@ -132,11 +140,14 @@ class Workspace:
     ) -> GrepResult:
         """Lines that match a Python regular expression (contract 4), below `path` or in it, if it is a file.
 
-        `glob` filters files by name or path; a leading `!` excludes. `limit` None is the policy's default, 0 as many as the
-        policy allows. Raises RequestError and its kinds for what is refused, PoolError when the pool cannot serve.
+        `glob` filters files by name or path; a leading `!` excludes. `limit` None is the policy's default, 0
+        as many as the policy allows. Raises RequestError and its kinds for what is refused, PoolError when
+        the pool cannot serve.
         """
         return self._run(
-            GrepRequest(pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore)
+            GrepRequest(
+                pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore
+            )
         )
 
     async def agrep(
@@ -155,7 +166,9 @@ class Workspace:
     ) -> GrepResult:
         """`grep`, awaited."""
         return await self._arun(
-            GrepRequest(pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore)
+            GrepRequest(
+                pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore
+            )
         )
 
     def _run(self, request: Request[T]) -> T:

@@ -1,6 +1,7 @@
 """The supervisor's hold on the zygote: starts it, asks it for cells, ends it.
 
-The zygote gets an empty environment, one socket and /dev/null; nothing of the host's heap, descriptors or secrets.
+The zygote gets an empty environment, one socket and /dev/null; nothing of the host's heap, descriptors or
+secrets.
 """
 
 from __future__ import annotations
@@ -24,14 +25,25 @@ _ANSWER_SECONDS = 30.0
 
 
 class Zygote:
-    """A running zygote. Used by the supervisor's thread alone, which must be the one that made it (parent-death signal)."""
+    """A running zygote. Used by the supervisor's thread alone, which must be the one that made it
+    (parent-death signal).
+    """
 
     def __init__(self) -> None:
         package = __package__.rpartition(".")[0]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", "-c", _BOOT.format(package=package), str(theirs.fileno()), *_import_paths(package)],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-B",
+                    "-c",
+                    _BOOT.format(package=package),
+                    str(theirs.fileno()),
+                    *_import_paths(package),
+                ],
                 env={},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -46,8 +58,12 @@ class Zygote:
     def pid(self) -> int:
         return self._process.pid
 
-    def open_cell(self, order: OpenCell, channel: int, roots: Sequence[int]) -> tuple[CellOpened, int] | CellFailed:
-        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not answer."""
+    def open_cell(
+        self, order: OpenCell, channel: int, roots: Sequence[int]
+    ) -> tuple[CellOpened, int] | CellFailed:
+        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not
+        answer.
+        """
         try:
             socket.send_fds(self._channel, [msgspec.msgpack.encode(order)], [channel, *roots])
             body, descriptors, _, _ = socket.recv_fds(self._channel, MAX_CONTROL_BYTES, 1)
@@ -69,17 +85,25 @@ class Zygote:
 
 
 def _gone() -> PoolError:
-    return PoolError("spawn_failed", "The zygote process ended or does not answer; run `grille doctor` to see why.")
+    return PoolError(
+        "spawn_failed", "The zygote process ended or does not answer; run `grille doctor` to see why."
+    )
 
 
 def _import_paths(package: str) -> list[str]:
-    """Where the zygote finds what it imports: found here, since it runs without site-packages and without environment."""
+    """Where the zygote finds what it imports: found here, since it runs without site-packages and without
+    environment.
+    """
     paths: list[str] = []
     for name in (package, *_NEEDED):
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             raise PoolError("spawn_failed", f"The module {name} is not installed; install grille again.")
-        folder = os.path.dirname(os.path.dirname(spec.origin)) if spec.submodule_search_locations else os.path.dirname(spec.origin)
+        folder = (
+            os.path.dirname(os.path.dirname(spec.origin))
+            if spec.submodule_search_locations
+            else os.path.dirname(spec.origin)
+        )
         if folder not in paths:
             paths.append(folder)
     return paths

@@ -1,7 +1,9 @@
-"""A cell: pid 1 of one workspace's namespaces, in its empty root. Forks workers on the supervisor's word, tells how they end.
+"""A cell: pid 1 of one workspace's namespaces, in its empty root. Forks workers on the supervisor's word,
+tells how they end.
 
-It holds the workspace's detached mounts and the compiled filter, and nothing of any other tenant. It never opens a file
-below a mount. When it dies, for whatever reason, the kernel kills every worker in its process namespace.
+It holds the workspace's detached mounts and the compiled filter, and nothing of any other tenant. It never
+opens a file below a mount. When it dies, for whatever reason, the kernel kills every worker in its process
+namespace.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ Message = TypeVar("Message", bound=msgspec.Struct)
 def receive(channel: socket.socket, kind: type[Message]) -> tuple[Message, list[int]] | None:
     """The next message and its descriptors (close-on-exec); None once the supervisor is gone."""
     try:
-        body, descriptors, _, _ = socket.recv_fds(channel, MAX_CONTROL_BYTES, _MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        body, descriptors, _, _ = socket.recv_fds(
+            channel, MAX_CONTROL_BYTES, _MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
     except ConnectionResetError:
         return None
     return (msgspec.msgpack.decode(body, type=kind), descriptors) if body else None

@@ -1,10 +1,10 @@
 """Folders by descriptor: opened one component at a time, listed with the kind of every entry.
 
-Invariants: no path is ever looked up from the working directory or the root; no link is followed, in any component.
-Names come in the contract's order: as bytes (contract 2.1).
+Invariants: no path is ever looked up from the working directory or the root; no link is followed, in any
+component. Names come in the contract's order: as bytes (contract 2.1).
 
-Listed by raw getdents64: it gives each entry's kind without asking for its status, and it is the only call of its kind
-that the filter has to allow.
+Listed by raw getdents64: it gives each entry's kind without asking for its status, and it is the only call
+of its kind that the filter has to allow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ DT_DIR: Final = 4
 DT_REG: Final = 8
 DT_LNK: Final = 10
 
-# A call's worth of entries; large enough that an ordinary folder takes one call and the one that says "no more".
+# A call's worth of entries; large enough that an ordinary folder takes one call and the one that says "no
+# more".
 _BUFFER_BYTES: Final = 64 << 10
 _buffer = ctypes.create_string_buffer(_BUFFER_BYTES)
 _view = memoryview(_buffer).cast("B")
@@ -63,7 +64,9 @@ class TooSlow(Exception):
 
 
 def list_folder(folder: int, give_up_at: float) -> list[Entry]:
-    """Every entry but `.` and `..`, sorted by name as bytes. Raises OSError, TooSlow past monotonic time `give_up_at`."""
+    """Every entry but `.` and `..`, sorted by name as bytes. Raises OSError, TooSlow past monotonic time
+    `give_up_at`.
+    """
     entries: list[Entry] = []
     unpack = _RECORD.unpack_from
     while filled := kernel.syscall("getdents64", folder, _buffer, _BUFFER_BYTES):

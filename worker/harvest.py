@@ -1,7 +1,7 @@
 """What a slice of work has yielded so far: findings and skips, in path order.
 
-Invariant: skips stand in the order beside the findings. A page that is cut can so leave out exactly the skips that lie
-past its cut, and says the same whatever the timing was (contract 2.1, 2.6).
+Invariant: skips stand in the order beside the findings. A page that is cut can so leave out exactly the
+skips that lie past its cut, and says the same whatever the timing was (contract 2.1, 2.6).
 """
 
 from __future__ import annotations
@@ -46,4 +46,6 @@ class Harvest:
 
     def marks(self) -> tuple[SkipMark, ...]:
         """The skips, grouped by place and reason."""
-        return tuple(SkipMark(at, reason, count, tuple(names)) for (at, reason), (count, names) in self._skips.items())
+        return tuple(
+            SkipMark(at, reason, count, tuple(names)) for (at, reason), (count, names) in self._skips.items()
+        )

@@ -1,4 +1,6 @@
-"""The worker's side of the progress page (policy/progress.py): notes, before each step, what it is about to do."""
+"""The worker's side of the progress page (policy/progress.py): notes, before each step, what it is about to
+do.
+"""
 
 from __future__ import annotations
 

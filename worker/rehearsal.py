@@ -1,7 +1,7 @@
 """One run of the whole job on a sample, before anything is locked down.
 
-First calls import lazily, probe descriptors and fill caches; behind the bars each of these would be the worker's death.
-What the rehearsal has done once, no worker does for the first time.
+First calls import lazily, probe descriptors and fill caches; behind the bars each of these would be the
+worker's death. What the rehearsal has done once, no worker does for the first time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,32 @@ import os
 import msgspec
 
 from ..policy.globs import compile_filter
-from ..policy.wire import Avoid, Done, Found, FromWorker, Line, Query, Refused, Shard, Skip, SkipMark, Ticket, ToWorker
+from ..policy.wire import (
+    Avoid,
+    Done,
+    Found,
+    FromWorker,
+    Line,
+    Query,
+    Refused,
+    Shard,
+    Skip,
+    SkipMark,
+    Ticket,
+    ToWorker,
+)
 from . import folders
 from .engines import PatternRefused, compile_pattern
 from .text import searchable
 
-_PATTERNS = (r"\bw\w+[^a-c]", r"(?=(a+))\1b", r"(?i)straße|k", "plain", r"(?<!x)\d{2,3}$", r"^\s*(?P<n>é)(?(n)b|c)")
+_PATTERNS = (
+    r"\bw\w+[^a-c]",
+    r"(?=(a+))\1b",
+    r"(?i)straße|k",
+    "plain",
+    r"(?<!x)\d{2,3}$",
+    r"^\s*(?P<n>é)(?(n)b|c)",
+)
 _REFUSED = ("(", "[[a]", r"\N{nothing}", "a{3,2}", "(?P<a>.)(?P<a>.)", "*", "(?<=a+)b", "\\")
 
 _QUERY = Query(
@@ -57,7 +77,14 @@ def run() -> None:
 
 
 def _compile_and_scan() -> None:
-    samples = [b"a word\nplain 12\n", "straße \u212a é\r\n\n".encode(), b"\xff\xfea\x00", b"bad \xff\n", b"\xef\xbb\xbfx", b""]
+    samples = [
+        b"a word\nplain 12\n",
+        "straße \u212a é\r\n\n".encode(),
+        b"\xff\xfea\x00",
+        b"bad \xff\n",
+        b"\xef\xbb\xbfx",
+        b"",
+    ]
     for pattern in _PATTERNS:
         for ignore_case in (False, True):
             scanner = compile_pattern(pattern, ignore_case=ignore_case)
@@ -93,7 +120,13 @@ def _list_and_read() -> None:
 def _encode_and_decode() -> None:
     line = Line(1, "text", 0, 4, 0)
     replies: list[FromWorker] = [
-        Done(1, (Found(b"a", False, 1, (line,)),), (SkipMark(0, Skip.BINARY, 1, (b"b",)),), (Shard(b"", b"a", b"b"),), False),
+        Done(
+            1,
+            (Found(b"a", False, 1, (line,)),),
+            (SkipMark(0, Skip.BINARY, 1, (b"b",)),),
+            (Shard(b"", b"a", b"b"),),
+            False,
+        ),
         Refused(1, "pattern", "invalid", "no", 3),
     ]
     for reply in replies:

@@ -1,8 +1,9 @@
-"""One file under one pattern: read it, decide whether it is text, find the matching lines, cut out what is shown.
+"""One file under one pattern: read it, decide whether it is text, find the matching lines, cut out what is
+shown.
 
-Invariants: at most one descriptor is open; a file is read with read(2) alone, never mapped (a file truncated under a
-map is SIGBUS), and at most one byte beyond the policy's size; nothing but a regular file is read to its end. The caller
-has armed the kill timer and named the file on the progress page.
+Invariants: at most one descriptor is open; a file is read with read(2) alone, never mapped (a file truncated
+under a map is SIGBUS), and at most one byte beyond the policy's size; nothing but a regular file is read to
+its end. The caller has armed the kill timer and named the file on the progress page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Which entries of a walk count: the policy's deny rules, the shared ignore set, the request's globs, in that order.
+"""Which entries of a walk count: the policy's deny rules, the shared ignore set, the request's globs, in
+that order.
 
-Deny rules come first and leave no trace: what they hide is neither named nor counted (contract 2.6). A component that
-the request's own glob spells out is searched although the ignore set holds it: who names a folder means it.
+Deny rules come first and leave no trace: what they hide is neither named nor counted (contract 2.6). A
+component that the request's own glob spells out is searched although the ignore set holds it: who names a
+folder means it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class Verdict(Enum):
 
 
 def components(path: bytes) -> Components:
-    """A relative path as glob components. Bytes that are no UTF-8 survive as surrogates, so the way back is exact."""
+    """A relative path as glob components. Bytes that are no UTF-8 survive as surrogates, so the way back is
+    exact.
+    """
     return tuple(path.decode("utf-8", "surrogateescape").split("/")) if path else ()
 
 
@@ -33,7 +37,9 @@ class Selection:
     """The rules of one query. Raises GlobRefused when a glob is not legal."""
 
     def __init__(self, query: Query) -> None:
-        self._deny: GlobSet | None = compile_filter(["!" + rule for rule in query.deny]) if query.deny else None
+        self._deny: GlobSet | None = (
+            compile_filter(["!" + rule for rule in query.deny]) if query.deny else None
+        )
         self._globs: GlobSet | None = None
         self._prefix: Components = ()
         if query.includes:
@@ -63,7 +69,9 @@ class Selection:
         return self._globs is None or self._globs.may_accept_below(self._below_start(path))
 
     def only_name_below(self, folder: bytes) -> bytes | None:
-        """The one entry of a folder that the globs spell out, if they do: the walk starts at a glob's literal prefix."""
+        """The one entry of a folder that the globs spell out, if they do: the walk starts at a glob's
+        literal prefix.
+        """
         below = self._below_start(folder)
         if self._single_file or len(below) >= len(self._prefix) or below != self._prefix[: len(below)]:
             return None

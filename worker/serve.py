@@ -1,7 +1,8 @@
 """The worker's life behind the bars: take a query, work off its tickets, until the supervisor goes away.
 
-Invariants: single-threaded, no handler, no import, no open outside the mounts. Whatever a repository or a pattern does
-ends in a frame or in this process's death; the supervisor can tell which file it was from the progress page.
+Invariants: single-threaded, no handler, no import, no open outside the mounts. Whatever a repository or a
+pattern does ends in a frame or in this process's death; the supervisor can tell which file it was from the
+progress page.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Server:
         self._files: FileScan | None = None
 
     def forever(self) -> NoReturn:
-        """Answer frames until the channel closes; raises SupervisorGone then, MemoryError when this worker is spent."""
+        """Answer frames until the channel closes; raises SupervisorGone then, MemoryError when this worker
+        is spent.
+        """
         while True:
             frame = channel.receive()
             if isinstance(frame, Query):
@@ -69,7 +72,9 @@ class Server:
             channel.send(Refused(query.id, "glob", refusal.code, refusal.message, None))
             return
         except MemoryError:
-            channel.send(Refused(query.id, "pattern", "too_complex", "the pattern takes too much memory", None))
+            channel.send(
+                Refused(query.id, "pattern", "too_complex", "the pattern takes too much memory", None)
+            )
             raise
         self._query = query
         root = FIRST_ROOT_FD + query.root
@@ -83,8 +88,8 @@ class Server:
         try:
             rest = self._walk.run(ticket.shards, ticket.avoid, ticket.slice_seconds, harvest)
         except MemoryError:
-            # What the walk had not reached is not known any more: the supervisor runs the ticket again, without the file
-            # that the page names.
+            # What the walk had not reached is not known any more: the supervisor runs the ticket again,
+            # without the file that the page names.
             channel.send(Done(ticket.id, (), (), (), out_of_memory=True))
             raise
         if self._files is not None:

@@ -1,4 +1,6 @@
-"""From a file's bytes to searchable text: valid UTF-8, or the reason why there is none (contract 4, "Text")."""
+"""From a file's bytes to searchable text: valid UTF-8, or the reason why there is none (contract 4,
+"Text").
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from typing import Final, NamedTuple
 BINARY_WINDOW: Final = 8192
 """A NUL this near to the start makes the whole file binary; a later one ends its text there."""
 
-# Longest mark first: UTF-32's little-endian mark begins with UTF-16's. The codecs are called as functions, since a look-up
-# by name may import a module, and nothing can be opened here.
+# Longest mark first: UTF-32's little-endian mark begins with UTF-16's. The codecs are called as functions,
+# since a look-up by name may import a module, and nothing can be opened here.
 _MARKS: Final = (
     (codecs.BOM_UTF32_LE, encodings.utf_32_le.decode),
     (codecs.BOM_UTF32_BE, encodings.utf_32_be.decode),

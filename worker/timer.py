@@ -1,8 +1,9 @@
 """The limit of a scan: the kernel's timer, at its default action.
 
-When it fires, the worker is dead. A Python handler would not do: it runs between byte codes, and a backtracking match
-is one byte code (measured: a 0.3 s alarm had not stopped `.*b` on 64 MiB after 4 s). One timer serves every scan: it is
-armed again only once a tenth of the limit is used up, so an ordinary file costs no system call.
+When it fires, the worker is dead. A Python handler would not do: it runs between byte codes, and a
+backtracking match is one byte code (measured: a 0.3 s alarm had not stopped `.*b` on 64 MiB after 4 s). One
+timer serves every scan: it is armed again only once a tenth of the limit is used up, so an ordinary file
+costs no system call.
 
 Invariant: after `allow(t)` the process lives for at least `t` seconds and at most 1.1 times as long.
 """

@@ -1,12 +1,12 @@
 """The walk: shards in path order, depth first, for one slice of time; what is left goes back as new shards.
 
-The order is by component as bytes, and a folder's contents stand where the folder stands. So a depth-first walk over
-sorted names *is* the order, everything found in a slice precedes everything that is left, and the rest of a slice is
-what remains on each level of the stack, deepest first.
+The order is by component as bytes, and a folder's contents stand where the folder stands. So a depth-first
+walk over sorted names *is* the order, everything found in a slice precedes everything that is left, and the
+rest of a slice is what remains on each level of the stack, deepest first.
 
-Invariants: nothing outside the shards handed out is opened; links are never followed; a folder is named on the progress
-page before it is listed, a file before it is opened. The stack holds a descriptor per level, at most _MOST_LEVELS: a
-tree that is deeper ends the slice there, and goes on from a shard of its own.
+Invariants: nothing outside the shards handed out is opened; links are never followed; a folder is named on
+the progress page before it is listed, a file before it is opened. The stack holds a descriptor per level, at
+most _MOST_LEVELS: a tree that is deeper ends the slice there, and goes on from a shard of its own.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ from .timer import KillTimer
 
 _MOST_LEVELS: Final = 200
 _RUN: Final = 64
-"""Entries in one shard of the rest: small enough to share out, large enough that a round trip is cheap beside it."""
+"""Entries in one shard of the rest: small enough to share out, large enough that a round trip is cheap
+beside it.
+"""
 _KEPT_FOLDERS: Final = 8
 _KEPT_FROM: Final = 512
-"""Folders with more entries than this are remembered while the query lasts: each slice would list them anew."""
+"""Folders with more entries than this are remembered while the query lasts: each slice would list them
+anew.
+"""
 
 
 class _Level:
@@ -50,7 +54,13 @@ class Walk:
     """Walks shards for one query."""
 
     def __init__(
-        self, root: int, query: Query, selection: Selection, files: FileScan | None, page: ProgressPage, timer: KillTimer
+        self,
+        root: int,
+        query: Query,
+        selection: Selection,
+        files: FileScan | None,
+        page: ProgressPage,
+        timer: KillTimer,
     ) -> None:
         self._root = root
         self._query = query
@@ -63,11 +73,14 @@ class Walk:
         self._stack: list[_Level] = []
         self._too_deep = False
 
-    def run(self, shards: Sequence[Shard], avoid: Sequence[Avoid], slice_seconds: float, harvest: Harvest) -> list[Shard]:
-        """Work through `shards` until the slice is over or the harvest full; the shards that are left, in order.
+    def run(
+        self, shards: Sequence[Shard], avoid: Sequence[Avoid], slice_seconds: float, harvest: Harvest
+    ) -> list[Shard]:
+        """Work through `shards` until the slice is over or the harvest full; the shards that are left, in
+        order.
 
-        At least one entry is visited, so that a rest is always less than what was handed out. Raises MemoryError; the walk,
-        and this whole process, are of no further use then.
+        At least one entry is visited, so that a rest is always less than what was handed out. Raises
+        MemoryError; the walk, and this whole process, are of no further use then.
         """
         self._avoid = {a.path: a.reason for a in avoid}
         over_at = time.monotonic() + slice_seconds
@@ -123,14 +136,18 @@ class Walk:
         else:
             self._scan(self._files, level.fd, entry, path, now, harvest)
 
-    def _scan(self, files: FileScan, parent: int, entry: Entry, path: bytes, now: float, harvest: Harvest) -> None:
+    def _scan(
+        self, files: FileScan, parent: int, entry: Entry, path: bytes, now: float, harvest: Harvest
+    ) -> None:
         self._page.note(Doing.SCANNING, path)
         self._page.files += 1
         self._timer.allow(self._query.scan_seconds, now)
         files.scan(parent, entry.name, path, entry.kind == DT_REG, harvest)
 
     def _find_out(self, parent: int, name: bytes, path: bytes) -> int:
-        """The kind of an entry that no listing told: a shard of one name, or a file system that keeps it to itself."""
+        """The kind of an entry that no listing told: a shard of one name, or a file system that keeps it to
+        itself.
+        """
         self._page.note(Doing.LISTING, path)
         self._timer.allow(self._query.scan_seconds, time.monotonic())
         try:
@@ -224,7 +241,9 @@ class Walk:
 
     @staticmethod
     def _rest(shards: list[Shard]) -> list[Shard]:
-        """At most MAX_REST shards: those past the bound become one for each folder, split again when their turn comes."""
+        """At most MAX_REST shards: those past the bound become one for each folder, split again when their
+        turn comes.
+        """
         if len(shards) <= MAX_REST:
             return shards
         kept, tail = shards[: MAX_REST // 2], shards[MAX_REST // 2 :]

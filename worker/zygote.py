@@ -1,11 +1,13 @@
-"""The zygote: exec'ed once for a pool with an empty environment, single-threaded; forks a cell for each workspace.
+"""The zygote: exec'ed once for a pool with an empty environment, single-threaded; forks a cell for each
+workspace.
 
-Exec'ed rather than forked, since a fork of the host would give every worker the host's heap: secrets, other tenants'
-results, threads' locks. It parses messages of the supervisor alone and holds no tenant's data.
+Exec'ed rather than forked, since a fork of the host would give every worker the host's heap: secrets, other
+tenants' results, threads' locks. It parses messages of the supervisor alone and holds no tenant's data.
 
-How a cell comes to be: the zygote forks a builder; the builder enters new namespaces, detaches the mounts, makes its root
-empty and forks the cell, pid 1 of the new process namespace; the builder ends. The zygote is the subreaper, so the cell is
-now its child, and only then is told to go on: a parent-death signal set before would have fired with the builder's end.
+How a cell comes to be: the zygote forks a builder; the builder enters new namespaces, detaches the mounts,
+makes its root empty and forks the cell, pid 1 of the new process namespace; the builder ends. The zygote is
+the subreaper, so the cell is now its child, and only then is told to go on: a parent-death signal set before
+would have fired with the builder's end.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import os
 import select
 import signal
 import socket
-import stat
 import sys
 import warnings
 from collections.abc import Sequence
@@ -80,10 +81,9 @@ def _settle() -> None:
     os.setsid()
     os.umask(0o777)
     os.nice(_NICE)
-    with contextlib.suppress(OSError):
-        # The first to go when memory runs out: the host must not.
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-            score.write("1000")
+    # The first to go when memory runs out: the host must not.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")
 
 
 def _reap() -> None:
@@ -152,9 +152,11 @@ def _owner_maps(owners: Sequence[os.stat_result], private_id: int) -> list[int]:
 
 
 def _map_owners(trees: Sequence[int], maps: Sequence[int]) -> bool:
-    """Show what the mounts' owner may read as the worker's own; without it a private id sees only what everybody may.
+    """Show what the mounts' owner may read as the worker's own; without it a private id sees only what
+    everybody may.
 
-    Not every file system can (network ones, FUSE); then files that not everybody may read are counted as unreadable.
+    Not every file system can (network ones, FUSE); then files that not everybody may read are counted as
+    unreadable.
     """
     try:
         for tree, user_namespace in zip(trees, maps, strict=True):

@@ -1,4 +1,5 @@
-"""grille: the search layer behind bars. glob and grep for agents, in confined workers, with stable, bounded results.
+"""grille: the search layer behind bars. glob and grep for agents, in confined workers, with stable, bounded
+results.
 
     import grille
 
@@ -16,32 +17,59 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .oneshot import glob as glob, grep as grep
+    from .oneshot import glob as glob
+    from .oneshot import grep as grep
     from .policy.confinement import Confinement as Confinement
     from .policy.errors import (
         ConfinementError as ConfinementError,
+    )
+    from .policy.errors import (
         GrilleError as GrilleError,
+    )
+    from .policy.errors import (
         LimitError as LimitError,
+    )
+    from .policy.errors import (
         PathError as PathError,
+    )
+    from .policy.errors import (
         PatternError as PatternError,
+    )
+    from .policy.errors import (
         PolicyError as PolicyError,
+    )
+    from .policy.errors import (
         PoolError as PoolError,
+    )
+    from .policy.errors import (
         RequestError as RequestError,
     )
     from .policy.limits import Limits as Limits
     from .policy.loading import load_policy as load_policy
     from .policy.mounts import Mount as Mount
     from .policy.tenant import Policy as Policy
-    from .pool.report import ConfinementReport as ConfinementReport, LayerReport as LayerReport
+    from .pool.report import ConfinementReport as ConfinementReport
+    from .pool.report import LayerReport as LayerReport
     from .pool.results import (
         GlobEntry as GlobEntry,
+    )
+    from .pool.results import (
         GlobResult as GlobResult,
+    )
+    from .pool.results import (
         GrepEntry as GrepEntry,
+    )
+    from .pool.results import (
         GrepResult as GrepResult,
+    )
+    from .pool.results import (
         Skipped as Skipped,
+    )
+    from .pool.results import (
         Totals as Totals,
     )
-    from .pool.workspace import Pool as Pool, Workspace as Workspace
+    from .pool.workspace import Pool as Pool
+    from .pool.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
 
@@ -73,7 +101,33 @@ _HOMES = {
     "load_policy": "policy.loading",
 }
 
-__all__ = [*sorted(_HOMES), "__version__"]
+__all__ = [
+    "Confinement",
+    "ConfinementError",
+    "ConfinementReport",
+    "GlobEntry",
+    "GlobResult",
+    "GrepEntry",
+    "GrepResult",
+    "GrilleError",
+    "LayerReport",
+    "LimitError",
+    "Limits",
+    "Mount",
+    "PathError",
+    "PatternError",
+    "Policy",
+    "PolicyError",
+    "Pool",
+    "PoolError",
+    "RequestError",
+    "Skipped",
+    "Totals",
+    "Workspace",
+    "glob",
+    "grep",
+    "load_policy",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,9 @@ from .pool.workspace import Pool
 
 
 def grep(pattern: str, path: str | os.PathLike[str] = ".", **options: Any) -> GrepResult:
-    """`Workspace.grep` below one folder or in one file, shown under its own path. `options` are Workspace.grep's."""
+    """`Workspace.grep` below one folder or in one file, shown under its own path. `options` are
+    Workspace.grep's.
+    """
     start = os.path.abspath(path)
     with Pool() as pool:
         return pool.open(Policy.for_paths([_folder_of(start)])).grep(pattern, start, **options)

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 
 class LayerFailed(Exception):
-    """`layer` is a name from policy/confinement.py; `errno` is the kernel's answer, 0 when the layer misbehaved silently."""
+    """`layer` is a name from policy/confinement.py; `errno` is the kernel's answer, 0 when the layer
+    misbehaved silently.
+    """
 
     def __init__(self, layer: str, errno: int) -> None:
         super().__init__(f"{layer}: errno {errno}")

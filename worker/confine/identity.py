@@ -1,4 +1,6 @@
-"""Who a worker is: a private id instead of root, no groups, no capabilities, not even the possibility of any."""
+"""Who a worker is: a private id instead of root, no groups, no capabilities, not even the possibility of
+any.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def keep_only_what_workers_need_dropped() -> None:
 
 
 def become(private_id: int | None) -> None:
-    """For a worker: no capabilities for ever; and the uid and gid `private_id`, unless None. Raises OSError."""
+    """For a worker: no capabilities for ever; and the uid and gid `private_id`, unless None. Raises
+    OSError.
+    """
     for capability in range(_HIGHEST_CAPABILITY + 1):
         try:
             kernel.prctl(_PR_CAPBSET_DROP, capability)

@@ -1,7 +1,7 @@
 """Raw system calls for what Python's library lacks, with errno turned into an exception.
 
-Invariant: importing this module resolves every symbol it will need. After lock-down no file can be opened, so a lazy
-`dlopen` would kill the worker.
+Invariant: importing this module resolves every symbol it will need. After lock-down no file can be opened,
+so a lazy `dlopen` would kill the worker.
 """
 
 from __future__ import annotations
@@ -23,8 +23,22 @@ MACHINE: Final = platform.machine()
 
 # From asm/unistd.h. Calls added since 5.1 share one number on every architecture.
 _NUMBERS_BY_MACHINE: Final = {
-    "x86_64": {"capset": 126, "pivot_root": 155, "getdents64": 217, "fstat": 5, "seccomp": 317, "memfd_create": 319},
-    "aarch64": {"capset": 91, "pivot_root": 41, "getdents64": 61, "fstat": 80, "seccomp": 277, "memfd_create": 279},
+    "x86_64": {
+        "capset": 126,
+        "pivot_root": 155,
+        "getdents64": 217,
+        "fstat": 5,
+        "seccomp": 317,
+        "memfd_create": 319,
+    },
+    "aarch64": {
+        "capset": 91,
+        "pivot_root": 41,
+        "getdents64": 61,
+        "fstat": 80,
+        "seccomp": 277,
+        "memfd_create": 279,
+    },
 }
 _NUMBERS_SHARED: Final = {
     "open_tree": 428,
@@ -40,7 +54,9 @@ Argument = int | bytes | None | ctypes.Array[ctypes.c_char]
 
 
 def syscall(name: str, *arguments: Argument) -> int:
-    """Make the call; its result. Raises OSError with the kernel's errno, KeyError on an unknown architecture."""
+    """Make the call; its result. Raises OSError with the kernel's errno, KeyError on an unknown
+    architecture.
+    """
     passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result = _syscall(ctypes.c_long(NUMBERS[name]), *passed)
     if result < 0:

@@ -1,7 +1,7 @@
 """Landlock by raw system calls: read beneath the mounts, nothing else anywhere.
 
-The ruleset ties to the mounts' inodes through their descriptors; it holds for this thread and all that it forks, and
-cannot be taken back. It does not restrict metadata (stat, chdir, chmod): mounts.py and seccomp do.
+The ruleset ties to the mounts' inodes through their descriptors; it holds for this thread and all that it
+forks, and cannot be taken back. It does not restrict metadata (stat, chdir, chmod): mounts.py and seccomp do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tier A: the mounts as detached read-only trees, and a root with nothing in it.
 
-A detached tree is handed to workers as a directory descriptor. From there `..` stays at the tree's own root, absolute
-paths end in the empty root, links and device nodes do not open, and metadata cannot be changed, whatever the worker
-passes to the kernel. Landlock stops none of that for metadata, and a chroot does not hold a descriptor's `..`
-(measured); only this does.
+A detached tree is handed to workers as a directory descriptor. From there `..` stays at the tree's own root,
+absolute paths end in the empty root, links and device nodes do not open, and metadata cannot be changed,
+whatever the worker passes to the kernel. Landlock stops none of that for metadata, and a chroot does not
+hold a descriptor's `..` (measured); only this does.
 
 Invariant: everything here runs in a mount namespace of its own (namespaces.py); nothing shows on the host.
 """
@@ -39,8 +39,8 @@ _MS_REC_PRIVATE: Final = 0x4000 | 0x40000
 def detach(root: int) -> int:
     """A detached, read-only copy of the tree at the open directory `root`; submounts come along.
 
-    The descriptor was opened in another mount namespace, where cloning it is refused, so the folder is opened again by
-    its path and must turn out to be the very same one: a path swapped in between is an error.
+    The descriptor was opened in another mount namespace, where cloning it is refused, so the folder is
+    opened again by its path and must turn out to be the very same one: a path swapped in between is an error.
     """
     path = os.readlink(f"/proc/self/fd/{root}")
     again = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -57,7 +57,9 @@ def detach(root: int) -> int:
 
 
 def map_owner(trees: Iterable[int], user_namespace: int) -> None:
-    """Show the trees' files with the ids that `user_namespace` maps them to. Raises OSError where a file system cannot."""
+    """Show the trees' files with the ids that `user_namespace` maps them to. Raises OSError where a file
+    system cannot.
+    """
     for tree in trees:
         set_attributes(tree, _ATTR_IDMAP, user_namespace)
 
@@ -74,7 +76,8 @@ def enter_empty_root() -> None:
     place = b"/tmp" if os.path.isdir("/tmp") else b"/proc"
     kernel.mount(b"grille", place, b"tmpfs", _MS_RDONLY_NOSUID_NODEV_NOEXEC, b"size=4k,nr_inodes=1,mode=555")
     os.chdir(place)
-    # pivot_root(".", ".") stacks the old root on the new one, so that no folder for it is needed: pivot_root(2).
+    # pivot_root(".", ".") stacks the old root on the new one, so that no folder for it is needed:
+    # pivot_root(2).
     kernel.syscall("pivot_root", b".", b".")
     kernel.unmount_lazily(b".")
     os.chdir("/")

@@ -1,7 +1,8 @@
-"""Own namespaces: mounts, processes, network, IPC, host name, control groups; and a user namespace for an ordinary user.
+"""Own namespaces: mounts, processes, network, IPC, host name, control groups; and a user namespace for an
+ordinary user.
 
-Invariants: exactly one id is mapped, so no other owner's rights can be taken on inside; setgroups is denied first, as
-user_namespaces(7) demands.
+Invariants: exactly one id is mapped, so no other owner's rights can be taken on inside; setgroups is denied
+first, as user_namespaces(7) demands.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _OWN: Final = _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
 def enter(*, user_namespace: bool) -> None:
     """Unshare everything; the next child is pid 1 of the new process namespace. Raises OSError.
 
-    With `user_namespace` (an ordinary user, who lacks CAP_SYS_ADMIN) the caller keeps its own ids, mapped to themselves.
+    With `user_namespace` (an ordinary user, who lacks CAP_SYS_ADMIN) the caller keeps its own ids, mapped to
+    themselves.
     """
     uid, gid = os.getuid(), os.getgid()
     kernel.unshare(_OWN | (_NEWUSER if user_namespace else 0))
@@ -34,9 +36,11 @@ def enter(*, user_namespace: bool) -> None:
 
 
 def mapping_namespace(owner: tuple[int, int], shown: int) -> int:
-    """A descriptor of a user namespace that maps files of `owner` (uid, gid) to the id `shown`, for an id-mapped mount.
+    """A descriptor of a user namespace that maps files of `owner` (uid, gid) to the id `shown`, for an
+    id-mapped mount.
 
-    A namespace lives as long as somebody holds it, so a child makes it, the parent takes hold of it, and the child goes.
+    A namespace lives as long as somebody holds it, so a child makes it, the parent takes hold of it, and the
+    child goes.
     """
     ready_r, ready_w = os.pipe2(os.O_CLOEXEC)
     child = os.fork()

@@ -1,6 +1,7 @@
 """Loads a compiled seccomp program. What it allows is policy/syscalls.py; who compiles it is the supervisor.
 
-Loaded as bytes by one raw call: libseccomp's own loader frees memory after the filter is live, under the filter.
+Loaded as bytes by one raw call: libseccomp's own loader frees memory after the filter is live, under the
+filter.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Final
 from . import kernel
 
 _SET_MODE_FILTER: Final = 1
-_SPEC_ALLOW: Final = 4  # without it kernels before 5.16 slow every seccomp process down (SSBD); memory holds no other tenant
+_SPEC_ALLOW: Final = (
+    4  # without it kernels before 5.16 slow every seccomp process down (SSBD); memory holds no other tenant
+)
 _INSTRUCTION_BYTES: Final = 8
 
 

@@ -2,17 +2,21 @@
 
 The order is the point; do not permute it. Beside each step stands what breaks if it moves.
 
-  1. descriptors     first: a folder left open lists its contents through every later layer (measured), Landlock included
+  1. descriptors     first: a folder left open lists its contents through every later layer (measured),
+  Landlock included
   2. no new privs    before Landlock and seccomp, which the kernel refuses without it
   3. ruleset made    before the ids go: its descriptors were opened by whoever we were
-  4. identity        before PDEATHSIG, which a change of ids clears (measured: 9 -> 0); before DUMPABLE, which it resets
+  4. identity        before PDEATHSIG, which a change of ids clears (measured: 9 -> 0); before DUMPABLE,
+  which it resets
   5. process flags   before the limits, so that no core is taken of what follows
   6. rlimits         after the ids: NPROC counts per id; before seccomp, which has no setrlimit
-  7. Landlock        after everything that mounts (mount(2) is EPERM under it); before seccomp, which has no such call
+  7. Landlock        after everything that mounts (mount(2) is EPERM under it); before seccomp, which has no
+  such call
   8. seccomp         last: it forbids all of the above
   9. canaries        behind the bars, with the calls that a worker has; the supervisor asks for what they saw
 
-Leaves to others: the empty root and the namespaces (cell.py has built them), and the judgement (the supervisor's).
+Leaves to others: the empty root and the namespaces (cell.py has built them), and the judgement (the
+supervisor's).
 """
 
 from __future__ import annotations

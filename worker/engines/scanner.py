@@ -8,7 +8,6 @@ Time is bounded by whoever calls: there are no threads, signals or clocks here.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -71,7 +70,10 @@ class Scanner(ABC):
                 pass
         if not self._multiline and len(line.encode("utf-8", "surrogatepass")) > self._max_line_bytes:
             return None
-        found = self._reading.regex.search(line)
+        try:
+            found = self._reading.regex.search(line)
+        except SystemError:  # CPython 3.11 found a match, and its groups' spans wrong
+            return None
         return None if found is None else found.span()
 
     def _unicode_side(self) -> Planned:
@@ -81,10 +83,6 @@ class Scanner(ABC):
 
     def _side(self, data: bytes) -> Planned:
         return self._ascii if data.isascii() else self._unicode_side()
-
-    @property
-    def _regex(self) -> re.Pattern[str]:
-        return self._reading.regex
 
 
 def _linear_span(side: Planned, line: str) -> tuple[int, int] | None:

@@ -25,7 +25,18 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
 
 from . import classes
-from .codepoints import ALL, ASCII, NEWLINE, NONE, SURROGATES, Ranges, complement, difference, intersection, union
+from .codepoints import (
+    ALL,
+    ASCII,
+    NEWLINE,
+    NONE,
+    SURROGATES,
+    Ranges,
+    complement,
+    difference,
+    intersection,
+    union,
+)
 from .nodes import (
     EMPTY,
     NEVER,
