@@ -76,7 +76,7 @@ NOISE_PATTERNS: Final[tuple[bytes, ...]] = (
 
 _SUFFIXES: Final = tuple(pattern[1:] for pattern in NOISE_PATTERNS if pattern.startswith(b"*"))
 _FRAMES: Final = tuple(
-    (*pattern.split(b"*"), len(pattern) - 1) for pattern in NOISE_PATTERNS if not pattern.startswith(b"*")
+    (head, tail) for head, _, tail in (pattern.partition(b"*") for pattern in NOISE_PATTERNS) if head
 )
 
 
@@ -84,7 +84,5 @@ def is_noise(name: bytes) -> bool:
     """Whether a walk passes over the entry `name`, a file or a folder below its start (contract 6)."""
     if name in NOISE_NAMES or name.endswith(_SUFFIXES):
         return True
-    return any(
-        len(name) >= shortest and name.startswith(head) and name.endswith(tail)
-        for head, tail, shortest in _FRAMES
-    )
+    # What is cut off the front cannot count for the end as well.
+    return any(name.startswith(head) and name[len(head) :].endswith(tail) for head, tail in _FRAMES)

@@ -19,6 +19,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from .confinement import Tier
+
 HEADER: Final = struct.Struct("<I")
 MAX_REQUEST_BYTES: Final = 1 << 20
 """Largest frame to a worker: a pattern and filters of a few KiB, a batch of shards, the names to avoid."""
@@ -34,12 +36,14 @@ MAX_REST: Final = 2048
 """Most shards that one reply may hand back."""
 MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
-SAMPLE_NAMES: Final = 3
-"""How many skipped entries of one reason are named in one mark."""
+SAMPLE_NAMES: Final = 5
+"""How many skipped entries of one reason are named: in a mark, and in a result. One number for both, or the names would
+depend on how the work was cut."""
 
 _Path = Annotated[bytes, msgspec.Meta(max_length=MAX_PATH_BYTES)]
 _Name = Annotated[bytes, msgspec.Meta(min_length=1, max_length=4096)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_Errno = Annotated[int, msgspec.Meta(ge=0, le=4096)]
 _Short = Annotated[str, msgspec.Meta(max_length=16 << 10)]
 
 
@@ -93,6 +97,8 @@ class Query(_Frame, tag="query", frozen=True):
     start: bytes
     """The folder that filters are relative to, or the single file to search."""
     single_file: bool
+    refuse_hardlinks: bool
+    """Leave out files with more than one name, as if they were denied."""
     pattern: str
     literal: bool
     ignore_case: bool
@@ -149,11 +155,15 @@ class Ready(_Frame, tag="ready", frozen=True):
     """Locked down. What the worker saw when it tried the bars from inside."""
 
     landlock_abi: Annotated[int, msgspec.Meta(ge=0, le=1000)]
-    outside_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
-    """errno of opening a world-readable file outside the mounts; 0 would mean that it opened."""
-    root_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
-    """errno of listing `/`: EACCES is Landlock's answer, since the empty root would otherwise list."""
-    inside_errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+    """The ABI of the ruleset in force; 0 where there is none."""
+    landlock_errno: _Errno
+    """Why there is none; 0 where there is."""
+    outside_errno: _Errno
+    """errno of opening a world-readable file outside the mounts by its path; 0 would mean that it opened."""
+    witness_errno: _Errno
+    """errno of listing the folder that was `/` before, through a descriptor kept open for this one try. No
+    mount and no chroot stands in that way, so EACCES is Landlock's own answer."""
+    inside_errno: _Errno
     """errno of listing the first mount; must be 0."""
     mdwe: bool
 
@@ -164,7 +174,7 @@ class NotLockedDown(_Frame, tag="not_locked_down", frozen=True):
     """
 
     layer: Annotated[str, msgspec.Meta(max_length=64)]
-    errno: Annotated[int, msgspec.Meta(ge=0, le=4096)]
+    errno: _Errno
 
 
 class Loaded(_Frame, tag="loaded", frozen=True):
@@ -242,6 +252,11 @@ class OpenCell(_Frame, tag="open_cell", frozen=True):
     """To the zygote, with the cell's control socket and one descriptor for each mount."""
 
     cell: int
+    tiers: tuple[Tier, ...]
+    """What the policy lets us try, the strongest first (policy/confinement.py)."""
+    may_lack_landlock: bool
+    landlock_ceiling: int
+    """Highest Landlock ABI to use. Below the kernel's own only where a test plays an older kernel."""
     private_id: int | None
     """uid and gid of the workers when the zygote is root; None: stay who we are."""
     filter: bytes
@@ -252,28 +267,40 @@ class OpenCell(_Frame, tag="open_cell", frozen=True):
     cpu_seconds: int
 
 
+class Missed(_Frame, frozen=True):
+    """A layer that could not be built, and the kernel's errno (0: it was built and did not hold)."""
+
+    layer: str
+    errno: int
+
+
 class CellOpened(_Frame, tag="cell_opened", frozen=True):
-    """From the zygote, with a pidfd of the cell. `notes` are layers that are weaker than they could be, in
-    words.
+    """From the zygote, with a pidfd of the cell: the tier that was reached, and what was missed on the
+    way.
     """
 
     cell: int
+    tier: Tier
+    pivoted: bool
+    """The old root is gone altogether; False: it was left by chroot, which detached mounts make as good."""
     idmapped: bool
     user_namespace: bool
+    missed: tuple[Missed, ...]
 
 
 class CellFailed(_Frame, tag="cell_failed", frozen=True):
-    """The cell could not be built: which layer, and the kernel's errno."""
+    """No tier that the policy allows could be built. `missed` says why, one or more for each."""
 
     cell: int
-    layer: str
-    errno: int
+    missed: tuple[Missed, ...]
 
 
 class SpawnWorker(_Frame, tag="spawn_worker", frozen=True):
     """To a cell, with the worker's socket and its progress page (a sealed memfd)."""
 
     worker: int
+    root: int | None
+    """Tier B: the mount to chroot into, the only one this worker sees. None: all of them."""
 
 
 class WorkerSpawned(_Frame, tag="worker_spawned", frozen=True):

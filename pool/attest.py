@@ -10,8 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+from typing import Final
 
+from ..policy.confinement import Tier
 from ..policy.wire import Ready
+
+
+class Vanished(Exception):
+    """The process has ended: there is nothing to attest, and its end will be told."""
 
 
 class NotConfined(Exception):
@@ -32,9 +38,21 @@ def pid_of(pidfd: int) -> int:
     return int(match[1]) if match else -1
 
 
-def attest(pidfd: int, ready: Ready, private_id: int | None) -> None:
-    """Raises NotConfined unless every layer that can be seen from outside is in force on this process."""
+_OUTSIDE_ERRNO: Final[dict[Tier, int]] = {"A": errno.ENOENT, "B": errno.ENOENT, "C": errno.EACCES}
+"""What opening a file outside must answer: no such name, or, where only Landlock stands there, no such
+right.
+"""
+
+
+def attest(pidfd: int, ready: Ready, tier: Tier, private_id: int | None) -> None:
+    """Raises NotConfined unless every layer that can be seen from outside is in force on this process, and
+    Vanished when it has ended.
+
+    A worker without Landlock is let through here: whether it may lack it is the policy's to say.
+    """
     seen = _status(pid_of(pidfd))
+    if seen.get("State", "Z")[0] in "ZX":
+        raise Vanished
     _require("no_new_privs", seen.get("NoNewPrivs"), "1")
     _require("seccomp", seen.get("Seccomp"), "2")
     for field in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
@@ -45,17 +63,18 @@ def attest(pidfd: int, ready: Ready, private_id: int | None) -> None:
         _require("private_uid", seen.get("Groups", "").strip(), "")
         _require("attestation", seen.get("CapBnd", "").strip("0"), "")
     _require("attestation", seen.get("Threads"), "1")
-    _require("landlock", ready.root_errno, errno.EACCES)
-    if ready.outside_errno not in (errno.ENOENT, errno.EACCES):
-        raise NotConfined("canary", f"a file outside answered errno {ready.outside_errno}")
-    if ready.inside_errno:
-        raise NotConfined("canary", f"the mount itself answered errno {ready.inside_errno}")
+    if ready.landlock_abi:
+        _require("landlock", ready.witness_errno, errno.EACCES)
+    _require("canary", ready.outside_errno, _OUTSIDE_ERRNO[tier])
+    _require("canary", ready.inside_errno, 0)
 
 
 def _status(pid: int) -> dict[str, str]:
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
             return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    except (FileNotFoundError, ProcessLookupError):
+        raise Vanished from None
     except OSError as error:
         raise NotConfined("attestation", os.strerror(error.errno or 0)) from None
 

@@ -6,13 +6,16 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ..policy import landlock
+from ..policy.confinement import Tier
 from ..policy.errors import ConfinementError
-from ..policy.limits import Limits
+from ..policy.tenant import Policy
 from ..policy.wire import (
     MAX_CONTROL_BYTES,
     CellFailed,
@@ -22,6 +25,8 @@ from ..policy.wire import (
     WorkerExited,
     WorkerSpawned,
 )
+from . import refusals
+from .roots import Root
 from .workers import Worker
 
 if TYPE_CHECKING:
@@ -33,6 +38,14 @@ there).
 """
 _IDS_PER_PROCESS = 1 << 10
 
+_TIERS: Final[tuple[Tier, ...]] = ("A", "B", "C")
+_CANARIES: Final = ("/etc/passwd", os.path.realpath(os.__file__), os.path.realpath(sys.executable))
+"""Files that everybody may read. One of them lies in no mount, whatever is mounted short of the whole
+machine.
+"""
+_PLAY_OLDER_LANDLOCK: Final = "GRILLE_TEST_LANDLOCK_ABI"
+"""Environment variable of the host with which tests play an older kernel; it can only lower the ABI."""
+
 
 def private_id(cell: int) -> int | None:
     """The uid and gid of a cell's workers: its own when we are root, None when we may not choose."""
@@ -42,41 +55,47 @@ def private_id(cell: int) -> int | None:
 
 
 class Cell:
-    """An open cell. Raises ConfinementError when it cannot be built; there is no weaker one in its place."""
+    """An open cell. Raises ConfinementError when no tier that the policy allows can be built."""
 
     def __init__(
-        self, number: int, zygote: Zygote, roots: Sequence[int], limits: Limits, program: bytes, canary: bytes
+        self, number: int, zygote: Zygote, roots: Sequence[Root], policy: Policy, program: bytes
     ) -> None:
-        self.number = number
         self.private_id = private_id(number)
         self.workers: dict[int, Worker] = {}
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         order = OpenCell(
             cell=number,
+            tiers=_TIERS[: _TIERS.index(policy.confinement.lowest_tier) + 1],
+            may_lack_landlock="landlock" in policy.confinement.allow_missing,
+            landlock_ceiling=int(os.environ.get(_PLAY_OLDER_LANDLOCK, landlock.NEWEST)),
             private_id=self.private_id,
             filter=program,
-            canary=canary,
-            memory_bytes=limits.worker_memory,
-            cpu_seconds=limits.worker_cpu_seconds,
+            canary=_canary(roots),
+            memory_bytes=policy.limits.worker_memory,
+            cpu_seconds=policy.limits.worker_cpu_seconds,
         )
         with theirs:
-            answer = zygote.open_cell(order, theirs.fileno(), roots)
+            answer = zygote.open_cell(order, theirs.fileno(), [root.fd for root in roots])
         if isinstance(answer, CellFailed):
             self.channel.close()
-            raise _not_built(answer)
-        opened, self.pidfd = answer
-        self.idmapped = opened.idmapped
-        self.user_namespace = opened.user_namespace
+            raise refusals.no_tier(answer.missed, policy.confinement)
+        self.opened, self.pidfd = answer
         self.channel.setblocking(False)
 
-    def spawn(self, number: int) -> Worker:
-        """Order a worker. It is of use once it has said that it is ready. Raises OSError when the cell is
-        gone.
+    @property
+    def one_root_each(self) -> bool:
+        """Tier B: a worker sees one mount, so it can help with requests on that mount alone."""
+        return self.opened.tier == "B"
+
+    def spawn(self, number: int, root: int | None) -> Worker:
+        """Order a worker, for one mount or (None) for all. It is of use once it has said that it is ready.
+
+        Raises OSError when the cell is gone.
         """
-        worker = Worker(number)
+        worker = Worker(number, root)
         try:
             descriptors = [worker.their_end.fileno(), worker.page.memfd]
-            socket.send_fds(self.channel, [msgspec.msgpack.encode(SpawnWorker(number))], descriptors)
+            socket.send_fds(self.channel, [msgspec.msgpack.encode(SpawnWorker(number, root))], descriptors)
         except OSError:
             worker.close()
             raise
@@ -115,10 +134,15 @@ class Cell:
         self.workers.clear()
 
 
-def _not_built(failed: CellFailed) -> ConfinementError:
-    why = os.strerror(failed.errno) if failed.errno else "the folder changed while it was being opened"
-    return ConfinementError(
-        "layer_missing",
-        f"This machine does not give the layer '{failed.layer}' ({why}).",
-        hint="`grille doctor` shows every layer and what is missing.",
+def _canary(roots: Sequence[Root]) -> bytes:
+    """A file outside every mount, which a worker must not be able to open."""
+    for candidate in _CANARIES:
+        if os.path.exists(candidate) and not any(_contains(root.real_path, candidate) for root in roots):
+            return os.fsencode(candidate)
+    raise ConfinementError(
+        "canary_failed", "No file outside the mounts is left to prove the confinement with."
     )
+
+
+def _contains(folder: str, path: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")

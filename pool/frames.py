@@ -78,8 +78,7 @@ def check_done(done: Done, shards: Sequence[Shard], query: Query) -> None:
         for name in mark.names:
             if not territory.holds(name):
                 raise WorkerLied("a skip outside the shards")
-    for shard in done.rest:
-        territory.leave(shard)
+    territory.check_rest(done.rest)
 
 
 def _check_found(lines: Sequence[object], count: int, query: Query) -> None:
@@ -114,14 +113,44 @@ class Territory:
         here = key(_well_formed(path)) if path else ()
         return any(here == key(shard.folder) or within(here, shard) for shard in self._shards)
 
-    def leave(self, rest: Shard) -> None:
-        """Take a shard handed back. It must be a part of what was handed out."""
-        folder = key(_well_formed(rest.folder)) if rest.folder else ()
-        for name in (rest.first, rest.last):
-            if name is not None and (b"/" in name or not _well_formed(name)):
-                raise WorkerLied("a shard with an impossible name")
-        if not any(_is_part(folder, rest, shard) for shard in self._shards):
-            raise WorkerLied("a rest that was not handed out")
+    def check_rest(self, rest: Sequence[Shard]) -> None:
+        """Take what is handed back: parts of what was handed out, in order, without overlap, behind the last finding.
+
+        And less than what was handed out: a worker that makes no progress would be fed for ever.
+        """
+        behind = max(self._last, _beginning(self._shards[0]))
+        for shard in rest:
+            _check_names(shard)
+            begins = _beginning(shard)
+            if begins <= behind:
+                raise WorkerLied("a rest out of order, or nothing but what was handed out")
+            if not any(_is_part(key(shard.folder), shard, mine) for mine in self._shards):
+                raise WorkerLied("a rest that was not handed out")
+            behind = _end(shard)
+
+
+_PAST_EVERY_NAME: Final = b"\xff" * 4097
+"""Greater than any name that a frame may hold."""
+
+
+def _beginning(shard: Shard) -> Key:
+    """Where a shard begins in the order."""
+    return (*key(shard.folder), shard.first or b"")
+
+
+def _end(shard: Shard) -> Key:
+    """Where a shard ends: past everything beneath its last name."""
+    if shard.last is None:
+        return (*key(shard.folder), _PAST_EVERY_NAME)
+    return (*key(shard.folder), shard.last, _PAST_EVERY_NAME)
+
+
+def _check_names(shard: Shard) -> None:
+    if shard.folder:
+        _well_formed(shard.folder)
+    for name in (shard.first, shard.last):
+        if name is not None and (b"/" in name or not _well_formed(name)):
+            raise WorkerLied("a shard with an impossible name")
 
 
 def within(path: Key, shard: Shard) -> bool:

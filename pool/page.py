@@ -10,13 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypedDict
 
-from ..policy.wire import Found, Line, Skip, SkipMark
+from ..policy.wire import SAMPLE_NAMES, Found, Line, Skip, SkipMark
 from .mask import Mask
 from .report import ConfinementReport
 from .results import GlobEntry, GrepEntry, Skipped, Totals
 from .search import Outcome
 
-_FIRST_NAMES: Final = 5
 _FAILURES: Final = (Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED)
 """Skips that nobody asked for: with one of them a result is incomplete. The others are rules, and merely
 counted.
@@ -158,7 +157,7 @@ def _ledger(marks: Sequence[SkipMark], paths: Paths) -> tuple[Skipped, ...]:
         counts[mark.reason] = counts.get(mark.reason, 0) + mark.count
         names.setdefault(mark.reason, []).extend(paths.virtual(name) for name in mark.names)
     return tuple(
-        Skipped(reason.name.lower(), counts[reason], tuple(names[reason][:_FIRST_NAMES]))
+        Skipped(reason.name.lower(), counts[reason], tuple(names[reason][:SAMPLE_NAMES]))
         for reason in sorted(counts)
     )
 

@@ -7,6 +7,7 @@ One answer for what lies outside, what does not exist and what a deny rule hides
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -82,6 +83,10 @@ def _refuse_by_spelling(path: object) -> None:
         raise PathError("not_absolute", f"The path must start with /; found {shown(path)}.")
     if "\0" in path:
         raise PathError("path_text", "The path holds a NUL, which no path can.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise PathError("path_text", "The path holds a lone surrogate, which no path can.") from None
     if len(path) > _LONGEST:
         raise PathError("path_too_long", f"{shown(path)} is longer than a path can be.")
     if ".." in path.split("/"):

@@ -6,10 +6,12 @@ wrote.
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 
+from ..policy.confinement import Confinement
 from ..policy.errors import ConfinementError, PatternError
-from ..policy.wire import Query, Refused
+from ..policy.wire import Missed, Query, Refused
+from .report import ConfinementReport, errno_name
 
 _PATTERN_CODES = {
     "empty": "pattern_empty",
@@ -47,12 +49,39 @@ def compile_timeout(query: Query) -> PatternError:
     )
 
 
-def layer_missing(layer: str, errno: int) -> ConfinementError:
-    """A worker or a cell could not put a layer in force."""
-    why = os.strerror(errno) if errno else "it was put in force but does not hold"
+def no_tier(missed: Sequence[Missed], confinement: Confinement) -> ConfinementError:
+    """No tier that the policy allows could be built."""
+    answers = "; ".join(f"{m.layer}: {_why(m.errno)}" for m in missed)
+    weaker = {
+        "A": "tier B: allow_missing = ['mounts']",
+        "B": "tier C: allow_missing = ['chroot', 'mounts']",
+        "C": "",
+    }
+    below = weaker[confinement.lowest_tier]
     return ConfinementError(
         "layer_missing",
-        f"This machine does not give the confinement layer '{layer}': {why}.",
+        f"This machine does not give the confinement that the policy demands ({answers}).",
+        hint="`grille doctor` shows what is missing and what to do"
+        + (f"; a policy can allow {below}." if below else "."),
+    )
+
+
+def policy_refuses(report: ConfinementReport, refused: Sequence[str]) -> ConfinementError:
+    """Workers can be had, but without layers that the policy does not call dispensable."""
+    rows = {layer.name: layer for layer in report.layers}
+    answers = "; ".join(f"{name}: {rows[name].reason or 'absent'}" for name in refused)
+    return ConfinementError(
+        "layer_missing",
+        f"This machine does not give the confinement that the policy demands ({answers}).",
+        hint="`grille doctor` shows what is missing and what to do; confinement.allow_missing names what may be.",
+    )
+
+
+def layer_missing(layer: str, errno: int) -> ConfinementError:
+    """A worker or a cell could not put a layer in force."""
+    return ConfinementError(
+        "layer_missing",
+        f"This machine does not give the confinement layer '{layer}': {_why(errno)}.",
         hint="`grille doctor` shows every layer and what is missing.",
     )
 
@@ -63,6 +92,10 @@ def not_confined(layer: str) -> ConfinementError:
     return ConfinementError(
         code, f"A worker was found without the layer '{layer}' and was killed before it got a job."
     )
+
+
+def _why(errno: int) -> str:
+    return errno_name(errno) or "it was put in force but does not hold"
 
 
 def _one_line(text: str) -> str:

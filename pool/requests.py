@@ -268,6 +268,7 @@ def _query(
         "root": start.root,
         "start": start.target.path,
         "single_file": start.target.kind == "file",
+        "refuse_hardlinks": scope.policy.refuse_hardlinks,
         "pattern": "",
         "literal": False,
         "ignore_case": False,

@@ -13,9 +13,10 @@ import errno
 import os
 import stat
 import struct
+import threading
 from typing import Final, Literal, NamedTuple
 
-from ..policy.errors import PathError, PolicyError
+from ..policy.errors import PathError, PolicyError, PoolError
 from ..policy.mounts import Mount
 
 _OPENAT2: Final = 437
@@ -59,8 +60,10 @@ class Root:
     def __init__(self, mount: Mount, pseudo_filesystems: bool) -> None:
         """Raises PolicyError: the folder is not there, is no folder, or shows what is never shown."""
         self.mount = mount
-        self.real_path = os.path.realpath(mount.host_path)
+        self._lock = threading.Lock()
+        self._open = True
         try:
+            self.real_path = os.path.realpath(mount.host_path)
             self.fd = os.open(self.real_path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except NotADirectoryError:
             raise PolicyError(
@@ -69,6 +72,10 @@ class Root:
         except FileNotFoundError:
             raise PolicyError(
                 "mount_not_found", f"What {mount.virtual} shows does not exist; create it first."
+            ) from None
+        except UnicodeEncodeError:
+            raise PolicyError(
+                "mount_text", f"What {mount.virtual} shows holds characters that no path can."
             ) from None
         except OSError:
             raise PolicyError("mount_unreadable", f"What {mount.virtual} shows cannot be opened.") from None
@@ -79,7 +86,17 @@ class Root:
             raise
 
     def close(self) -> None:
-        os.close(self.fd)
+        with self._lock:
+            if self._open:
+                self._open = False
+                os.close(self.fd)
+
+    def _own_descriptor(self) -> int:
+        """A copy of the descriptor for one look-up: ours may be closed meanwhile, and its number be another's."""
+        with self._lock:
+            if not self._open:
+                raise PoolError("workspace_closed", "The workspace is closed; open it again.")
+            return os.dup(self.fd)
 
     def resolve(self, path: str, virtual: str) -> Target:
         """The start path `path` (relative to the mount), its links followed as long as they stay beneath the
@@ -88,18 +105,21 @@ class Root:
         Raises PathError: absent, leaving the mount, or neither a folder nor a file. `virtual` is how
         messages call it.
         """
+        own = self._own_descriptor()
         try:
-            found = _open_beneath(self.fd, os.fsencode(path) or b".")
+            found = _open_beneath(own, os.fsencode(path) or b".")
         except OSError as error:
+            os.close(own)
             raise _path_error(error, virtual) from None
         try:
             mode = os.fstat(found).st_mode
             if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
                 raise PathError("not_file", f"{virtual} is neither a folder nor a regular file.")
             real = os.readlink(f"/proc/self/fd/{found}")
-            base = os.readlink(f"/proc/self/fd/{self.fd}")
+            base = os.readlink(f"/proc/self/fd/{own}")
         finally:
             os.close(found)
+            os.close(own)
         below = os.fsencode(os.path.relpath(real, base))
         return Target(b"" if below == b"." else below, "folder" if stat.S_ISDIR(mode) else "file")
 

@@ -37,8 +37,10 @@ class Phase(Enum):
 class Worker:
     """A worker of one cell. Everything here runs on the supervisor's thread."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, root: int | None) -> None:
         self.number = number
+        self.root = root
+        """The one mount that it sees; None: all of them."""
         self.phase = Phase.STARTING
         self.pidfd: int | None = None
         self.ready: Ready | None = None

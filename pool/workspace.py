@@ -16,7 +16,8 @@ from ..policy.tenant import Policy
 from .report import ConfinementReport
 from .requests import GlobRequest, GrepRequest, OutputMode, Request, Scope, T
 from .results import GlobResult, GrepResult
-from .supervisor import Supervisor, Tenant
+from .supervisor import Supervisor
+from .tenant import Tenant
 
 
 class Pool:
@@ -47,8 +48,7 @@ class Pool:
 
     def close(self) -> None:
         """End all workers. Requests under way are refused. Closing twice is harmless."""
-        with contextlib.suppress(PoolError):
-            self._supervisor.close()
+        self._supervisor.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,5 +1,5 @@
-"""A cell: pid 1 of one workspace's namespaces, in its empty root. Forks workers on the supervisor's word,
-tells how they end.
+"""A cell: pid 1 of one workspace's namespaces, in its empty root (builder.py). Forks workers on the
+supervisor's word, tells how they end.
 
 It holds the workspace's detached mounts and the compiled filter, and nothing of any other tenant. It never
 opens a file below a mount. When it dies, for whatever reason, the kernel kills every worker in its process
@@ -16,6 +16,7 @@ import socket
 from collections.abc import Sequence
 from typing import NoReturn
 
+from ..policy.confinement import Tier
 from ..policy.wire import NotLockedDown, OpenCell, SpawnWorker, WorkerExited, WorkerSpawned
 from . import channel, control
 from .confine import identity, sequence
@@ -27,9 +28,12 @@ from .serve import Server
 class Cell:
     """The loop of pid 1."""
 
-    def __init__(self, control_channel: socket.socket, order: OpenCell, mounts: Sequence[int]) -> None:
+    def __init__(
+        self, control_channel: socket.socket, order: OpenCell, tier: Tier, mounts: Sequence[int]
+    ) -> None:
         self._control = control_channel
         self._order = order
+        self._tier = tier
         self._mounts = mounts
         self._workers: dict[int, tuple[int, int]] = {}
         """pidfd -> (worker's number, pid)"""
@@ -54,7 +58,7 @@ class Cell:
         order, (worker_socket, page) = received
         pid = os.fork()
         if pid == 0:
-            self._become_worker(worker_socket, page)
+            self._become_worker(worker_socket, page, order.root)
         os.close(worker_socket)
         os.close(page)
         pidfd = os.pidfd_open(pid)
@@ -70,19 +74,22 @@ class Cell:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         control.send(self._control, WorkerExited(number, max(0, -status), max(0, status)))
 
-    def _become_worker(self, worker_socket: int, page: int) -> NoReturn:
+    def _become_worker(self, worker_socket: int, page: int, root: int | None) -> NoReturn:
         """The child's side of the fork. Never returns, never raises: a traceback would open source files."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             progress = ProgressPage(page)
             bars = sequence.Bars(
                 socket=worker_socket,
-                roots=self._mounts,
+                roots=self._mounts if root is None else [self._mounts[root]],
                 private_id=self._order.private_id,
                 memory_bytes=self._order.memory_bytes,
                 cpu_seconds=self._order.cpu_seconds,
                 filter=self._order.filter,
                 canary=self._order.canary,
+                chroot=self._tier == "B",
+                may_lack_landlock=self._order.may_lack_landlock,
+                landlock_ceiling=self._order.landlock_ceiling,
             )
             channel.send(sequence.lock_down(bars))
             Server(progress).forever()

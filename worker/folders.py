@@ -42,6 +42,9 @@ _NAME_AT: Final = 19
 _STAT_BYTES: Final = 144
 _stat_buffer = ctypes.create_string_buffer(_STAT_BYTES)
 _MODE_AT: Final = {"x86_64": 24, "aarch64": 16}.get(kernel.MACHINE, 24)  # asm/stat.h
+_LINKS: Final = {"x86_64": struct.Struct("<16xQ"), "aarch64": struct.Struct("<20xI")}.get(
+    kernel.MACHINE, struct.Struct("<16xQ")
+)
 _SIZE_AT: Final = 48  # the same on both
 
 
@@ -53,10 +56,11 @@ class Entry(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Mode and size of an open file."""
+    """Mode, size in bytes, and number of names of an open file."""
 
     mode: int
     size: int
+    links: int
 
 
 class TooSlow(Exception):
@@ -90,7 +94,8 @@ def status(file: int) -> Status:
     raw = _stat_buffer.raw
     (mode,) = struct.unpack_from("<I", raw, _MODE_AT)
     (size,) = struct.unpack_from("<q", raw, _SIZE_AT)
-    return Status(mode, size)
+    (links,) = _LINKS.unpack_from(raw)
+    return Status(mode, size, links)
 
 
 def exists(parent: int, name: bytes) -> bool:
@@ -116,6 +121,18 @@ def kind_of(parent: int, name: bytes) -> int:
         finally:
             os.close(file)
     return DT_DIR
+
+
+def has_other_names(parent: int, name: bytes) -> bool:
+    """Whether a file has hard links besides this one. What cannot be opened has none that could be read here."""
+    try:
+        file = os.open(name, OPEN_FILE, dir_fd=parent)
+    except OSError:
+        return False
+    try:
+        return status(file).links > 1
+    finally:
+        os.close(file)
 
 
 def open_below(root: int, path: bytes) -> int:

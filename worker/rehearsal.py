@@ -45,6 +45,7 @@ _QUERY = Query(
     root=0,
     start=b"",
     single_file=False,
+    refuse_hardlinks=False,
     pattern="x",
     literal=False,
     ignore_case=False,

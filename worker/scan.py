@@ -118,6 +118,8 @@ class FileScan:
                 if not certain and not stat.S_ISREG(folders.status(file).mode):
                     raise NotSearched(Skip.SPECIAL_FILE)
                 data = os.read(file, _FIRST_READ)
+                if not data and not stat.S_ISREG(folders.status(file).mode):
+                    raise NotSearched(Skip.SPECIAL_FILE)  # a FIFO took the file's place since the listing
                 if len(data) == _FIRST_READ:
                     data = self._read_on(file, data, limit)
             finally:

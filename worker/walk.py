@@ -26,7 +26,11 @@ from .scan import FileScan, skip_reason
 from .selection import Selection, Verdict
 from .timer import KillTimer
 
-_MOST_LEVELS: Final = 200
+_MOST_LEVELS: Final = 900
+"""Stays below the limit on descriptors (confine/rlimits.py)."""
+_OPEN_SHARE: Final = 2
+"""A slice lasts at least this many times as long as opening its first folder took: far down a deep tree the opening
+alone would use up a slice, and the walk advance by one level a slice."""
 _RUN: Final = 64
 """Entries in one shard of the rest: small enough to share out, large enough that a round trip is cheap
 beside it.
@@ -83,10 +87,14 @@ class Walk:
         MemoryError; the walk, and this whole process, are of no further use then.
         """
         self._avoid = {a.path: a.reason for a in avoid}
-        over_at = time.monotonic() + slice_seconds
+        begun = time.monotonic()
+        over_at = 0.0
         try:
             for index, shard in enumerate(shards):
                 self._open(shard, harvest)
+                if not over_at:
+                    opened = time.monotonic()
+                    over_at = opened + max(slice_seconds, _OPEN_SHARE * (opened - begun))
                 if not self._drain(over_at, harvest) or (harvest.full and index + 1 < len(shards)):
                     return self._rest([*self._left_on_stack(), *shards[index + 1 :]])
                 if time.monotonic() > over_at:
@@ -130,6 +138,8 @@ class Walk:
         elif kind != DT_REG:
             harvest.skip(Skip.SPECIAL_FILE, path)
         elif not self._selection.wants(path):
+            return
+        elif self._query.refuse_hardlinks and folders.has_other_names(level.fd, entry.name):
             return
         elif self._files is None:
             harvest.add(path)

@@ -1,7 +1,8 @@
 """Ignore files are decided exactly as git decides them, with `git check-ignore` as the judge (contract 6).
 
-Every example is a real tree on disk, with nested ignore files, `info/exclude` and nested repositories. The engine walks a
-description of the same tree. Written against git 2.39.5; rules on which versions of git differ are left out (`differs`).
+Every example is a real tree on disk, with nested ignore files, `info/exclude` and nested repositories. The
+engine walks a description of the same tree. Written against git 2.39.5; rules on which versions of git differ
+are left out (`differs`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grille.worker.ignore.rules import parse_rules
@@ -30,6 +31,12 @@ GIT_ENVIRONMENT: Final = {
     "GIT_CONFIG_SYSTEM": "/dev/null",
     "LC_ALL": "C",
 }
+
+
+def quick(examples: int) -> settings:
+    """A git process an example: what counts is their number, not the time of one."""
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    return settings(max_examples=examples, deadline=None, suppress_health_check=checks)
 
 
 @dataclass
@@ -51,7 +58,9 @@ class Tree:
 
     def repository_of(self, place: Where) -> Where:
         """The top of the repository that decides about an entry."""
-        return max((top for top in self.excludes if top == place[: len(top)] and len(top) < len(place)), key=len)
+        return max(
+            (top for top in self.excludes if top == place[: len(top)] and len(top) < len(place)), key=len
+        )
 
 
 def write(tree: Tree, root: Path) -> None:
@@ -74,7 +83,9 @@ def make_repository(root: Path, exclude: bytes) -> None:
     for name in ("objects", "refs", "info"):
         (git / name).mkdir(parents=True)
     (git / "HEAD").write_text("ref: refs/heads/main\n")
-    (git / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tignorecase = false\n")
+    (git / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tignorecase = false\n"
+    )
     (git / "info" / "exclude").write_bytes(exclude)
 
 
@@ -125,7 +136,11 @@ def _walk(tree: Tree, here: Where, above: IgnoreStack) -> Iterator[Where]:
         if name not in ignored:
             yield from _walk(tree, (*here, name), stack.enter(name))
         else:
-            yield from (place for place in tree.folders | tree.files | tree.links if place[: len(here) + 1] == (*here, name))
+            yield from (
+                place
+                for place in tree.folders | tree.files | tree.links
+                if place[: len(here) + 1] == (*here, name)
+            )
 
 
 def children(places: set[Where], here: Where) -> list[bytes]:
@@ -138,21 +153,99 @@ def check(tree: Tree) -> None:
         assert our_ignored(tree) == git_ignored(tree, Path(folder))
 
 
-# --- what the examples are made of -----------------------------------------------------------------------------
+# --- what the examples are made of
+# -----------------------------------------------------------------------------
 
 NAMES: Final = [
     *(b"a", b"b", b"ab", b"ba", b"abc", b"A", b"foo", b"bar", b"foo.o", b"a.b.o", b".a", b"..a", b"-", b"1"),
-    *(b" a", b"a ", b"a  ", b"#a", b"!a", b"\\a", b"a\\", b"*", b"a*", b"[a]", b"[", b"]", b"a]", b"a-b", b":a"),
+    *(
+        b" a",
+        b"a ",
+        b"a  ",
+        b"#a",
+        b"!a",
+        b"\\a",
+        b"a\\",
+        b"*",
+        b"a*",
+        b"[a]",
+        b"[",
+        b"]",
+        b"a]",
+        b"a-b",
+        b":a",
+    ),
     *(b"a\xff", b"\xc3\xa9", b"\xef\xbb\xbfa", b"a\tb", b"a\r", b"a\nb", b"\x01"),
 ]
 
 PIECES: Final = [
-    *(b"*", b"**", b"***", b"?", b"/", b"/**/", b"**/", b"/**", b"/*", b"*/", b"\\", b"\\\\", b"\\/", b"\\*", b"\\ "),
-    *(b"[a]", b"[!a]", b"[^a]", b"[a-c]", b"[b-a]", b"[]a]", b"[!]a]", b"[]-a]", b"[a-]", b"[-a]", b"[\\]a]", b"[\\a-\\c]"),
-    *(b"[[:alpha:]]", b"[![:alpha:]]", b"[[:digit:][:space:]]", b"[[:nope:]]", b"[[:", b"[[:]a]", b"[[::]a]", b"[a/b]"),
-    *(b"[", b"[a", b"[!", b"]", b"[\\", b"a", b"b", b"foo", b".", b".o", b"o", b"-", b"!", b"#", b" ", b"  ", b"\t"),
+    *(
+        b"*",
+        b"**",
+        b"***",
+        b"?",
+        b"/",
+        b"/**/",
+        b"**/",
+        b"/**",
+        b"/*",
+        b"*/",
+        b"\\",
+        b"\\\\",
+        b"\\/",
+        b"\\*",
+        b"\\ ",
+    ),
+    *(
+        b"[a]",
+        b"[!a]",
+        b"[^a]",
+        b"[a-c]",
+        b"[b-a]",
+        b"[]a]",
+        b"[!]a]",
+        b"[]-a]",
+        b"[a-]",
+        b"[-a]",
+        b"[\\]a]",
+        b"[\\a-\\c]",
+    ),
+    *(
+        b"[[:alpha:]]",
+        b"[![:alpha:]]",
+        b"[[:digit:][:space:]]",
+        b"[[:nope:]]",
+        b"[[:",
+        b"[[:]a]",
+        b"[[::]a]",
+        b"[a/b]",
+    ),
+    *(
+        b"[",
+        b"[a",
+        b"[!",
+        b"]",
+        b"[\\",
+        b"a",
+        b"b",
+        b"foo",
+        b".",
+        b".o",
+        b"o",
+        b"-",
+        b"!",
+        b"#",
+        b" ",
+        b"  ",
+        b"\t",
+    ),
     *(b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xc3\xa9", b":"),
 ]
+
+CLASSES: Final = (
+    *("alnum", "alpha", "blank", "cntrl", "digit", "graph"),
+    *("lower", "print", "punct", "space", "upper", "xdigit"),
+)
 
 # Before 2.52 git took `**` right behind a literal beginning for a component of its own.
 DIFFERS: Final = re.compile(rb"!?/?[^*?\[\\]*[^*?\[\\/]\*\*+(?:\\?/|$)", re.DOTALL)
@@ -167,7 +260,9 @@ def differs(line: bytes) -> bool:
 names = st.sampled_from(NAMES)
 places = st.lists(names, min_size=1, max_size=4).map(tuple)
 near_patterns = st.lists(names | st.sampled_from(PIECES), min_size=1, max_size=5).map(b"".join)
-path_patterns = st.lists(names | st.sampled_from([b"*", b"**", b"?*", b"[ab]*"]), min_size=1, max_size=5).map(b"/".join)
+path_patterns = st.lists(names | st.sampled_from([b"*", b"**", b"?*", b"[ab]*"]), min_size=1, max_size=5).map(
+    b"/".join
+)
 wild_patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map(b"".join)
 patterns = near_patterns | path_patterns | wild_patterns | names
 lines = st.builds(
@@ -201,19 +296,48 @@ def trees(draw: st.DrawFn) -> Tree:
     return tree
 
 
-@settings(max_examples=int(os.environ.get("GRILLE_EXAMPLES", "400")), deadline=None, suppress_health_check=list(HealthCheck))
+@quick(200)
 @given(trees())
 def test_random_trees_are_decided_as_git_decides(tree: Tree) -> None:
-    """The verdict on every entry is git's, for any nesting of rules, negations, folders, links and repositories."""
+    """The verdict on every entry is git's, for any nesting of rules, folders, links and repositories."""
     check(tree)
 
 
-# --- many patterns against many paths: nothing is on disk but the ignore files ------------------------------------
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@quick(10_000)
+@given(trees())
+def test_very_many_random_trees_are_decided_as_git_decides(tree: Tree) -> None:
+    """As above, for longer."""
+    check(tree)
+
+
+def test_the_examples_reach_every_verdict() -> None:
+    """The judge and the examples are alive: among a few random trees git ignores much and spares much."""
+    seen: set[tuple[bool, bool]] = set()
+
+    @quick(30)
+    @given(trees())
+    def look(tree: Tree) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            write(tree, Path(folder))
+            ignored = git_ignored(tree, Path(folder))
+        seen.update((place in ignored, place in tree.folders) for place in (tree.folders | tree.files) - {()})
+
+    look()
+    assert seen == {(ignored, is_folder) for ignored in (False, True) for is_folder in (False, True)}
+
+
+# --- many patterns against many paths: nothing is on disk but the ignore files --------------------------
 
 POOL: Final[list[Where]] = [
     *((name,) for name in NAMES),
     *((above, name) for above in (b"a", b"foo", b"ab") for name in NAMES),
-    *((b"a", above, name) for above in (b"a", b"b", b"foo") for name in (b"a", b"b", b"foo", b"foo.o", b"ab")),
+    *(
+        (b"a", above, name)
+        for above in (b"a", b"b", b"foo")
+        for name in (b"a", b"b", b"foo", b"foo.o", b"ab")
+    ),
     *((b"x", b"a", above, name) for above in (b"x", b"b") for name in (b"a", b"b", b"foo", b"abc")),
 ]
 
@@ -237,17 +361,55 @@ def _pruned(stacks: dict[Where, IgnoreStack | None], folder: Where) -> bool:
     return stacks[folder] is None
 
 
-@settings(max_examples=int(os.environ.get("GRILLE_EXAMPLES", "60")), deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.lists(lines, min_size=1, max_size=2).map(b"\n".join), min_size=20, max_size=40))
-def test_random_patterns_match_as_git_matches(files: list[bytes]) -> None:
-    """Every pattern matches the paths that git's wildmatch lets it match, malformed ones included."""
+def check_patterns(files: list[bytes]) -> None:
+    """Compares with git what each of some ignore files says of all of `POOL`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         make_repository(root, b"")
         for number, data in enumerate(files):
             (root / f"dir{number}").mkdir()
             (root / f"dir{number}" / ".gitignore").write_bytes(data)
-        asked = {b"dir%d/" % number + b"/".join(place): (number, place) for number in range(len(files)) for place in POOL}
+        asked = {
+            b"dir%d/" % number + b"/".join(place): (number, place)
+            for number in range(len(files))
+            for place in POOL
+        }
         found = {asked[path] for path in ask_git(root, list(asked))}
         for number, data in enumerate(files):
             assert (data, ignored_by(data)) == (data, {place for at, place in found if at == number})
+
+
+pattern_sets = st.lists(st.lists(lines, min_size=1, max_size=2).map(b"\n".join), min_size=20, max_size=40)
+
+
+@quick(30)
+@given(pattern_sets)
+def test_random_patterns_match_as_git_matches(files: list[bytes]) -> None:
+    """Every pattern matches the paths that git's wildmatch lets it match, malformed ones included."""
+    check_patterns(files)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@quick(2000)
+@given(pattern_sets)
+def test_very_many_random_patterns_match_as_git_matches(files: list[bytes]) -> None:
+    """As above, for longer."""
+    check_patterns(files)
+
+
+@pytest.mark.parametrize("negation", [b"", b"!"])
+def test_every_byte_is_in_the_classes_that_git_puts_it_in(negation: bytes) -> None:
+    """`[[:alpha:]]` and its like hold the bytes that git's tables hold, for every byte a name may have."""
+    bytes_in_names = [bytes([byte]) for byte in range(1, 256) if byte != ord("/")]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        make_repository(root, b"")
+        for name in CLASSES:
+            (root / name).mkdir()
+            data = b"x[%s[:%s:]]\n" % (negation, name.encode())
+            (root / name / ".gitignore").write_bytes(data)
+            found = ask_git(root, [name.encode() + b"/x" + byte for byte in bytes_in_names])
+            stack = EMPTY.push(parse_rules(data), Source.GITIGNORE)
+            ours = stack.ignored_files([b"x" + byte for byte in bytes_in_names])
+            assert {path.partition(b"/")[2] for path in found} == ours, name

@@ -19,11 +19,12 @@ _HIGHEST_CAPABILITY: Final = 63
 _CAP_SETGID: Final = 6
 _CAP_SETUID: Final = 7
 _CAP_SETPCAP: Final = 8
+_CAP_SYS_CHROOT: Final = 18
 
 
 def keep_only_what_workers_need_dropped() -> None:
-    """For a cell: keep the capabilities that dropping ids and capabilities takes, lose the rest."""
-    _set_capabilities(1 << _CAP_SETGID | 1 << _CAP_SETUID | 1 << _CAP_SETPCAP)
+    """For a cell: keep the capabilities that locking a worker down takes, lose the rest. Raises OSError."""
+    _set_capabilities(1 << _CAP_SETGID | 1 << _CAP_SETUID | 1 << _CAP_SETPCAP | 1 << _CAP_SYS_CHROOT)
 
 
 def become(private_id: int | None) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
 from typing import Final
 
 from . import kernel
@@ -56,12 +55,11 @@ def detach(root: int) -> int:
     return tree
 
 
-def map_owner(trees: Iterable[int], user_namespace: int) -> None:
-    """Show the trees' files with the ids that `user_namespace` maps them to. Raises OSError where a file
+def map_owner(tree: int, user_namespace: int) -> None:
+    """Show the tree's files with the ids that `user_namespace` maps them to. Raises OSError where a file
     system cannot.
     """
-    for tree in trees:
-        set_attributes(tree, _ATTR_IDMAP, user_namespace)
+    set_attributes(tree, _ATTR_IDMAP, user_namespace)
 
 
 def set_attributes(tree: int, attributes: int, user_namespace: int = 0) -> None:
@@ -69,15 +67,24 @@ def set_attributes(tree: int, attributes: int, user_namespace: int = 0) -> None:
     kernel.syscall("mount_setattr", tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, packed, len(packed))
 
 
-def enter_empty_root() -> None:
-    """Make `/` an empty, read-only file system, for this process and all that it forks."""
+def enter_empty_root() -> bool:
+    """Make `/` an empty, read-only file system, for this process and all that it forks. Raises OSError.
+
+    True: the old root is gone altogether. False: pivot_root is forbidden here (container engines filter it),
+    so the old root was left by chroot. As the mounts are detached, no descriptor of a worker leads back to
+    it (measured).
+    """
     kernel.mount(b"none", b"/", None, _MS_REC_PRIVATE)
     # Any folder will do as the place to mount on: the namespace is ours alone.
     place = b"/tmp" if os.path.isdir("/tmp") else b"/proc"
     kernel.mount(b"grille", place, b"tmpfs", _MS_RDONLY_NOSUID_NODEV_NOEXEC, b"size=4k,nr_inodes=1,mode=555")
     os.chdir(place)
-    # pivot_root(".", ".") stacks the old root on the new one, so that no folder for it is needed:
-    # pivot_root(2).
-    kernel.syscall("pivot_root", b".", b".")
+    try:
+        # Stacks the old root on the new one, so that no folder for it is needed: pivot_root(2).
+        kernel.syscall("pivot_root", b".", b".")
+    except PermissionError:
+        os.chroot(".")
+        return False
     kernel.unmount_lazily(b".")
     os.chdir("/")
+    return True

@@ -20,7 +20,7 @@ _NEWIPC: Final = 0x0800_0000
 _NEWUSER: Final = 0x1000_0000
 _NEWPID: Final = 0x2000_0000
 _NEWNET: Final = 0x4000_0000
-_OWN: Final = _NEWNS | _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
+_OTHERS: Final = _NEWPID | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
 
 
 def enter(*, user_namespace: bool) -> None:
@@ -30,9 +30,16 @@ def enter(*, user_namespace: bool) -> None:
     themselves.
     """
     uid, gid = os.getuid(), os.getgid()
-    kernel.unshare(_OWN | (_NEWUSER if user_namespace else 0))
+    kernel.unshare(_NEWNS | _OTHERS | (_NEWUSER if user_namespace else 0))
     if user_namespace:
         _write_maps("self", f"{uid} {uid} 1", f"{gid} {gid} 1")
+
+
+def enter_without_mounts() -> None:
+    """For the lower tiers, where mounting is forbidden: what else can be had, all or nothing. Raises
+    OSError.
+    """
+    kernel.unshare(_OTHERS)
 
 
 def mapping_namespace(owner: tuple[int, int], shown: int) -> int:

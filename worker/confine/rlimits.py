@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-DESCRIPTORS: Final = 512
+DESCRIPTORS: Final = 1024
 """One for each level of a walk below a shard's folder, and the mounts; walk.py stays far below."""
 
 

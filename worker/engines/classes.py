@@ -7,7 +7,6 @@ over all code points in tests/unit/test_engines_classes.py. Nothing here knows o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,10 @@ from . import tables
 from .codepoints import NONE, Ranges, complement, difference, from_points, intersection, union
 
 BMP_LAST: Final = 0xFFFF
+
+# Plain numbers: an operation on `re.RegexFlag` costs a microsecond, and there are several a character.
+_IGNORECASE: Final[int] = sre.SRE_FLAG_IGNORECASE
+_UNICODE: Final[int] = sre.SRE_FLAG_UNICODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class _Case:
     lowered: Ranges
 
 
-_UNICODE: Final = _Case(
+_UNICODE_CASE: Final = _Case(
     tables.LOWER,
     tables.RAISED,
     casefix._EXTRA_CASES,
@@ -42,7 +45,7 @@ _UNICODE: Final = _Case(
     from_points(tables.LOWER),
     from_points(tables.RAISED),
 )
-_ASCII: Final = _Case(
+_ASCII_CASE: Final = _Case(
     tables.ASCII_LOWER,
     tables.ASCII_RAISED,
     {},
@@ -67,34 +70,34 @@ _CATEGORIES: Final[dict[tuple[Any, bool], Ranges]] = {
 }
 
 # All that a class depends on; other flags would only split the cache.
-_RELEVANT: Final = re.IGNORECASE | re.UNICODE
+_RELEVANT: Final = _IGNORECASE | _UNICODE
 
 
 def literal(point: int, flags: int) -> Ranges:
     """What a single literal character matches."""
-    if not flags & re.IGNORECASE:
+    if not flags & _IGNORECASE:
         return ((point, point),)
-    return _folded_literal(point, bool(flags & re.UNICODE))
+    return _folded_literal(point, bool(flags & _UNICODE))
 
 
 def members(items: Iterable[tuple[Any, Any]], flags: int) -> Ranges:
     """What a bracketed class (the items of an IN node) matches."""
-    return _members(tuple(items), int(flags & _RELEVANT))
+    return _members(tuple(items), flags & _RELEVANT)
 
 
 def word(flags: int) -> Ranges:
     r"""What `\w` matches, which is also what `\b` is made of."""
-    return tables.WORD if flags & re.UNICODE else tables.ASCII_WORD
+    return tables.WORD if flags & _UNICODE else tables.ASCII_WORD
 
 
 def case_closure(ranges: Ranges, flags: int) -> Ranges:
     """`ranges` and all that a case-insensitive back-reference may take for one of them."""
-    case = _case(bool(flags & re.UNICODE))
+    case = _case(bool(flags & _UNICODE))
     return union(ranges, _preimage(_lowered(ranges, case), case))
 
 
 def _case(unicode: bool) -> _Case:
-    return _UNICODE if unicode else _ASCII
+    return _UNICODE_CASE if unicode else _ASCII_CASE
 
 
 @lru_cache(maxsize=512)
@@ -110,8 +113,8 @@ def _folded_literal(point: int, unicode: bool) -> Ranges:
 def _members(items: tuple[tuple[Any, Any], ...], flags: int) -> Ranges:
     negated = bool(items) and items[0][0] is sre.NEGATE
     positive = items[1:] if negated else items
-    unicode = bool(flags & re.UNICODE)
-    if flags & re.IGNORECASE:
+    unicode = bool(flags & _UNICODE)
+    if flags & _IGNORECASE:
         found = _folded_members(positive, unicode)
     else:
         found = union(*(_plain(op, av, unicode) for op, av in positive))

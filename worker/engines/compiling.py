@@ -23,8 +23,8 @@ def compile_pattern(
 ) -> Scanner:
     r"""A scanner for a Python pattern (contract 4).
 
-    literal: plain text. word: the match must be a whole word, `(?<!\w)(?:p)(?!\w)`. max_line_bytes: longer lines (of UTF-8)
-    are not given to the backtracking engine. Raises PatternRefused; MemoryError passes through.
+    literal: plain text. word: the match must be a whole word, `(?<!\w)(?:p)(?!\w)`. max_line_bytes: longer lines
+    (of UTF-8) are not given to the backtracking engine. Raises PatternRefused; MemoryError passes through.
     """
     request = Request(pattern, literal, ignore_case, word, multiline)
     reading = read(request, max_pattern_bytes)

@@ -74,7 +74,7 @@ def _read(request: Request) -> Reading:
     tree = parser.parse(text, int(flags))
     if request.word:
         tree = _whole_word(tree)
-    return Reading(tree, int(flags) | tree.state.flags, compiler.compile(tree, int(flags)))
+    return Reading(tree, int(flags) | int(tree.state.flags), compiler.compile(tree, int(flags)))
 
 
 def _whole_word(tree: Any) -> Any:

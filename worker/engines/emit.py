@@ -7,6 +7,7 @@ only enlarges the language. Knows RE2's grammar and bounds; what the nodes stand
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from .codepoints import LAST, SURROGATES, Ranges, complement, count, union
@@ -15,7 +16,9 @@ from .nodes import Alt, At, Chars, Node, Repeat, Seq
 # RE2's kMaxRepeat; it also bounds the product of nested counts.
 _MAX_COUNT: Final = 1000
 
-_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ -,;:'\"!#%&/<>=@`~")
+_PLAIN: Final = frozenset(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ -,;:'\"!#%&/<>=@`~"
+)
 _SHORT: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
@@ -61,7 +64,9 @@ class _Writer:
         low, high = node.low, node.high
         copies = max(low, high or 0, 1)
         if copies > 1 and copies * product > self.most:
-            self.loosened[f"a counted repeat beyond {_MAX_COUNT}" if self.most > 1 else "counted repeats"] = None
+            self.loosened[f"a counted repeat beyond {_MAX_COUNT}" if self.most > 1 else "counted repeats"] = (
+                None
+            )
             if product == 1 and self.most > 1:
                 low, high = min(low, _MAX_COUNT), None
             else:
@@ -79,6 +84,7 @@ def _count(low: int, high: int | None) -> str:
     return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
 
 
+@lru_cache(maxsize=256)
 def _chars(ranges: Ranges) -> str:
     if count(ranges) == 1:
         return _literal(ranges[0][0])

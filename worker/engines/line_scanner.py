@@ -11,6 +11,8 @@ line: that hit is dropped. A "\\r" before a newline is folded away first whereve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .dialect import Reading
 from .line_ends import fold, text_end, unfold
 from .linear import UNANCHORED, Match
@@ -33,6 +35,8 @@ class LineScanner(Scanner):
         side = self._ascii if data.isascii() else self._unicode_side()
         if side.sees_returns:
             data = fold(data)
+        if side.needle is not None and side.needle not in data:
+            return False
         match = side.match
         if match is None or side.nullable or side.program.kind != "exact":
             return bool(self._lines(side, data, 1)[0])
@@ -51,72 +55,21 @@ class LineScanner(Scanner):
         return Hits(starts, ends, long_lines)
 
     def _lines(self, side: Planned, data: bytes, most: int) -> tuple[list[int], list[int], int]:
-        if side.never:
-            return [], [], 0
-        if side.match is None:
-            return self._each(data, most)
-        if side.program.kind == "exact":
-            return (*self._exact(side.match, data, most), 0)
-        return self._confirmed(side, side.match, data, most)
-
-    def _exact(self, match: Match, data: bytes, most: int) -> tuple[list[int], list[int]]:
-        starts: list[int] = []
-        ends: list[int] = []
-        position, size = 0, len(data)
-        while position < size and len(starts) < most:
-            found = match(UNANCHORED, data, position, size)[0][0]
-            if found < 0 or (found == size and data[-1] == _NEWLINE):
-                break
-            start = data.rfind(b"\n", position, found) + 1 or position
-            end = data.find(b"\n", found)
-            if end < 0:
-                end = size
-            if start != end or self._blank:
-                starts.append(start)
-                ends.append(end)
-            position = end + 1
-        return starts, ends
-
-    def _confirmed(
-        self, side: Planned, match: Match, data: bytes, most: int
-    ) -> tuple[list[int], list[int], int]:
         starts: list[int] = []
         ends: list[int] = []
         long_lines = 0
-        position, size = 0, len(data)
-        while position < size and len(starts) < most:
-            found = match(UNANCHORED, data, position, size)[0][0]
-            if found < 0 or (found == size and data[-1] == _NEWLINE):
-                break
-            start = data.rfind(b"\n", position, found) + 1 or position
-            end = data.find(b"\n", found)
-            if end < 0:
-                end = size
-            decided = self._decide(data[start:end])
+        if side.never or most <= 0:
+            return starts, ends, long_lines
+        exact = side.program.kind == "exact"
+        for start, end in _every_line(data) if side.match is None else _candidates(side, side.match, data):
+            decided = (start != end or self._blank) if exact else self._decide(data[start:end])
             if decided:
                 starts.append(start)
                 ends.append(end)
+                if len(starts) == most:
+                    break
             elif decided is None:
                 long_lines += 1
-            position = end + 1
-        return starts, ends, long_lines
-
-    def _each(self, data: bytes, most: int) -> tuple[list[int], list[int], int]:
-        starts: list[int] = []
-        ends: list[int] = []
-        long_lines = 0
-        position, size = 0, len(data)
-        while position < size and len(starts) < most:
-            end = data.find(b"\n", position)
-            if end < 0:
-                end = size
-            decided = self._decide(data[position:end])
-            if decided:
-                starts.append(position)
-                ends.append(end)
-            elif decided is None:
-                long_lines += 1
-            position = end + 1
         return starts, ends, long_lines
 
     def _decide(self, line: bytes) -> bool | None:
@@ -136,3 +89,34 @@ class LineScanner(Scanner):
         except SystemError:
             # CPython 3.11: it found a match, then its own check of the groups' spans failed.
             return True
+
+
+def _every_line(data: bytes) -> Iterator[tuple[int, int]]:
+    position, size = 0, len(data)
+    while position < size:
+        end = data.find(b"\n", position)
+        if end < 0:
+            end = size
+        yield position, end
+        position = end + 1
+
+
+def _candidates(side: Planned, match: Match, data: bytes) -> Iterator[tuple[int, int]]:
+    """The lines on which the linear engine finds something."""
+    needle = side.needle
+    position, size = 0, len(data)
+    while position < size:
+        if needle is not None:
+            near = data.find(needle, position)
+            if near < 0:
+                return
+            position = data.rfind(b"\n", position, near) + 1 or position
+        found = match(UNANCHORED, data, position, size)[0][0]
+        if found < 0 or (found == size and data[-1] == _NEWLINE):
+            return
+        start = data.rfind(b"\n", position, found) + 1 or position
+        end = data.find(b"\n", found)
+        if end < 0:
+            end = size
+        yield start, end
+        position = end + 1

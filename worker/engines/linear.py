@@ -13,7 +13,9 @@ from typing import Any, Final
 try:
     import re2
 except ImportError:  # no wheel for this interpreter
-    re2 = None
+    _RE2: Any = None
+else:
+    _RE2 = re2
 
 # (anchor, buffer, start, end) -> spans; the first is (-1, -1) where nothing matches. Offsets are in bytes, and what
 # lies before `start` is seen by `^` and `\b`.
@@ -25,15 +27,15 @@ _MAX_MEMORY: Final = 64 * 2**20
 
 
 def _options() -> Any:
-    options = re2.Options()
+    options = _RE2.Options()
     options.max_mem = _MAX_MEMORY
     options.log_errors = False
     options.never_capture = True
     return options
 
 
-UNANCHORED: Final[Any] = None if re2 is None else re2._re2.RE2.Anchor.UNANCHORED
-_OPTIONS: Final[Any] = None if re2 is None else _options()
+UNANCHORED: Final[Any] = None if _RE2 is None else _RE2._re2.RE2.Anchor.UNANCHORED
+_OPTIONS: Final[Any] = None if _RE2 is None else _options()
 
 
 class LinearRefused(Exception):
@@ -42,9 +44,9 @@ class LinearRefused(Exception):
 
 def compile_linear(text: str) -> Match:
     """The unanchored search of a compiled program. Raises LinearRefused, MemoryError."""
-    if re2 is None:
+    if _RE2 is None:
         raise LinearRefused("the linear engine is not installed")
-    program = re2._re2.RE2(text.encode("utf-8"), _OPTIONS)
+    program = _RE2._re2.RE2(text.encode("utf-8"), _OPTIONS)
     if not program.ok():
         raise LinearRefused(program.error().decode("utf-8", "replace"))
     match: Match = program.Match

@@ -14,7 +14,8 @@ from typing import Final
 from .dialect import Reading
 from .emit import emit
 from .linear import LinearRefused, Match, compile_linear
-from .nodes import NEVER, Node, Place, nullable, places, takes
+from .needle import needle
+from .nodes import NEVER, At, Node, Place, nullable, places, takes
 from .plan import Program
 from .translate import Alphabet, Translation, translate
 
@@ -31,9 +32,10 @@ _ENDS: Final = frozenset((Place.LINE_END, Place.TEXT_END))
 class Planned:
     """A program and what the scanners need to know of it.
 
-    match: the linear search, None for "backtracking" and for a pattern that no such buffer can match. never: that
-    latter. nullable: it may match the empty text. spans: its spans are `re`'s. crosses_lines: a match may hold a newline.
-    sees_returns: a "\\r" before a "\\n" could change the answer.
+    match: the linear search, None for "backtracking" and for a pattern that no such buffer can match.
+    never: that latter. nullable: it may match the empty text. spans: its spans are `re`'s. starts: their starts are.
+    crosses_lines: a match may hold a newline. sees_returns: a "\\r" before a "\\n" could change the answer.
+    needle: bytes that every match holds, where looking for them first pays.
     """
 
     program: Program
@@ -41,8 +43,10 @@ class Planned:
     never: bool = False
     nullable: bool = True
     spans: bool = False
+    starts: bool = False
     crosses_lines: bool = True
     sees_returns: bool = True
+    needle: bytes | None = None
 
 
 def plan_for(reading: Reading, alphabet: Alphabet) -> Planned:
@@ -76,6 +80,8 @@ def is_never(reading: Reading, alphabet: Alphabet) -> bool:
 def _attempts(reading: Reading, alphabet: Alphabet) -> Iterator[tuple[Translation | None, bool]]:
     try:
         found = translate(reading.tree, reading.flags, alphabet)
+        if not alphabet.multiline and not found.loosened and _everywhere(found.node):
+            found = Translation(At(Place.LINE_START), (), ("matches every line",), start_shifted=False)
         yield found, False
         if not alphabet.ascii_only:
             coarse = Alphabet(ascii_only=False, multiline=alphabet.multiline, coarse=True)
@@ -99,8 +105,10 @@ def _compiled(found: Translation, uncounted: bool) -> Planned:
         match,
         nullable=nullable(node),
         spans=exact and not found.shifted,
+        starts=exact and not found.start_shifted,
         crosses_lines=takes(node, 0x0A),
         sees_returns=not exact or _sees_returns(node),
+        needle=needle(node),
     )
 
 

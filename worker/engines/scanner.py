@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from .dialect import Reading
-from .linear import UNANCHORED
+from .linear import UNANCHORED, Match
 from .plan import Plan
 from .planner import Planned, plan_for
 from .translate import Alphabet
@@ -36,7 +36,9 @@ class Scanner(ABC):
 
     __slots__ = ("_ascii", "_max_line_bytes", "_multiline", "_reading", "_unicode")
 
-    def __init__(self, reading: Reading, ascii_side: Planned, max_line_bytes: int, *, multiline: bool) -> None:
+    def __init__(
+        self, reading: Reading, ascii_side: Planned, max_line_bytes: int, *, multiline: bool
+    ) -> None:
         self._reading = reading
         self._ascii = ascii_side
         self._unicode: Planned | None = None
@@ -62,16 +64,25 @@ class Scanner(ABC):
         A longer line than it may see is not given to `re`; in a multiline entry it sees any length.
         """
         side = self._ascii if line.isascii() else self._unicode_side()
-        # The empty text is asked of `re`, as `\\B` in it differs between the engines.
-        if line and side.spans and side.match is not None:
+        begin = 0
+        # The empty text is asked of `re`, as `\B` in it differs between the engines.
+        if line and side.match is not None and side.program.kind == "exact":
             try:
-                return _linear_span(side, line)
+                linear = _linear_span(side.match, line)
             except UnicodeEncodeError:  # a lone surrogate: not text from a file
-                pass
+                linear = (0, 0)
+            else:
+                if linear is None or side.spans:
+                    return linear
+            # Where the start is known `re` need not try, and fail, at all the places before it.
+            begin = linear[0] if side.starts else 0
+        return self._python_span(line, begin)
+
+    def _python_span(self, line: str, begin: int) -> tuple[int, int] | None:
         if not self._multiline and len(line.encode("utf-8", "surrogatepass")) > self._max_line_bytes:
             return None
         try:
-            found = self._reading.regex.search(line)
+            found = self._reading.regex.search(line, begin)
         except SystemError:  # CPython 3.11 found a match, and its groups' spans wrong
             return None
         return None if found is None else found.span()
@@ -85,10 +96,9 @@ class Scanner(ABC):
         return self._ascii if data.isascii() else self._unicode_side()
 
 
-def _linear_span(side: Planned, line: str) -> tuple[int, int] | None:
-    assert side.match is not None
+def _linear_span(match: Match, line: str) -> tuple[int, int] | None:
     data = line.encode()
-    start, end = side.match(UNANCHORED, data, 0, len(data))[0]
+    start, end = match(UNANCHORED, data, 0, len(data))[0]
     if start < 0:
         return None
     if len(data) == len(line):

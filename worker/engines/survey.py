@@ -7,10 +7,10 @@ its outcome is committed (see `tables`).
 
 from __future__ import annotations
 
-import _sre
 import re
 from array import array
 from dataclasses import dataclass
+from re import _compiler as compiler  # type: ignore[attr-defined]
 
 from .codepoints import LAST, Ranges
 
@@ -40,7 +40,7 @@ def survey() -> Facts:
 
 
 def _lower_pairs() -> CasePairs:
-    tolower = _sre.unicode_tolower
+    tolower = compiler._sre.unicode_tolower
     return tuple((point, tolower(point)) for point in range(LAST + 1) if tolower(point) != point)
 
 
@@ -49,7 +49,7 @@ def _upper_pairs(every: str) -> CasePairs:
 
     Only characters that are their own lower case are listed: `re` lowers first and asks afterwards.
     """
-    tolower, iscased = _sre.unicode_tolower, _sre.unicode_iscased
+    tolower, iscased = compiler._sre.unicode_tolower, compiler._sre.unicode_iscased
     return tuple(
         (point, ord(character.upper()[0]))
         for point, character in enumerate(every)

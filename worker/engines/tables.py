@@ -16,7 +16,9 @@ _Runs = tuple[tuple[int, int, int, int], ...]
 
 
 def _spread(runs: _Runs) -> dict[int, int]:
-    return {point: point + shift for first, last, step, shift in runs for point in range(first, last + 1, step)}
+    return {
+        point: point + shift for first, last, step, shift in runs for point in range(first, last + 1, step)
+    }
 
 
 if sys.version_info[:2] == (3, 11):
@@ -28,12 +30,12 @@ elif sys.version_info[:2] == (3, 13):
 else:
     _committed = None
 
-WORD: Final[Ranges]
-DIGIT: Final[Ranges]
-SPACE: Final[Ranges]
+WORD: Ranges
+DIGIT: Ranges
+SPACE: Ranges
 # Only characters that the mapping changes are keys.
-LOWER: Final[dict[int, int]]
-UPPER: Final[dict[int, int]]
+LOWER: dict[int, int]
+UPPER: dict[int, int]
 
 if _committed is not None:
     WORD, DIGIT, SPACE = _committed.WORD, _committed.DIGIT, _committed.SPACE

@@ -3,11 +3,11 @@
 The text a pattern sees has its line ends as "\\n": a "\\r\\n" is one "\\n" to it, so `$` stands before either and `.`
 takes one character for either. A pattern that asks for "\\r" by name sees the text as it stands.
 
-Entries are what `re`'s finditer finds, widened to whole lines; those that share a line are merged. An empty match behind a
-last newline is on no line. Where the linear engine's spans are `re`'s it does all the work; else it says whether
-there is anything at all and from where on, and `re` looks at the text from there, whatever the length of its lines.
-Like any search for all matches this can cost the text's length for each match: `a.*z|a` looks to the end for each
-"a".
+Entries are what `re`'s finditer finds, widened to whole lines; those that share a line are merged. An empty match
+behind a last newline is on no line. Where the linear engine's spans are `re`'s it does all the work; else it says
+whether there is anything at all and from where on, and `re` looks at the text from there, whatever the length of its
+lines. Like any search for all matches this can cost the text's length for each match: `a.*z|a` looks to the end
+for each "a".
 """
 
 from __future__ import annotations

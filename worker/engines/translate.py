@@ -18,7 +18,6 @@ Leaves out: RE2's syntax and its limits (`emit`), and what is done with a supers
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -50,7 +49,6 @@ from .nodes import (
     chars,
     first_chars,
     last_chars,
-    nullable,
     repeat,
     repeats_emptiness,
     seq,
@@ -61,6 +59,17 @@ from .nodes import (
 _MAX_COPY_SIZE: Final = 2_000
 
 _CARRIAGE_RETURN: Final = 0x0D
+
+# How many neighbours are looked at to tell what stands beside a place. Past them it is unknown, which is always
+# safe; without a bound a pattern of nothing but `\b\w*` takes a second.
+_SIGHT: Final = 4
+
+# Plain numbers: an operation on `re.RegexFlag` costs a microsecond.
+_ASCII: Final[int] = sre.SRE_FLAG_ASCII
+_DOTALL: Final[int] = sre.SRE_FLAG_DOTALL
+_IGNORECASE: Final[int] = sre.SRE_FLAG_IGNORECASE
+_MULTILINE: Final[int] = sre.SRE_FLAG_MULTILINE
+_UNICODE: Final[int] = sre.SRE_FLAG_UNICODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +97,14 @@ _EVERYTHING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """`loosened` empty: exact. `shifted` empty as well: spans are `re`'s too."""
+    """`loosened` empty: exact. Then a match begins where `re`'s does, unless `start_shifted`, and with `shifted` empty
+    it ends there too.
+    """
 
     node: Node
     loosened: tuple[str, ...]
     shifted: tuple[str, ...]
+    start_shifted: bool
 
 
 def translate(tree: Any, flags: int, alphabet: Alphabet) -> Translation:
@@ -101,7 +113,7 @@ def translate(tree: Any, flags: int, alphabet: Alphabet) -> Translation:
     node = work.sequence(work.flatten(tree, flags), left=True, right=True)
     if repeats_emptiness(node):
         work.shift("a repeat of something that may be empty")
-    return Translation(node, tuple(work.loosened), tuple(work.shifted))
+    return Translation(node, tuple(work.loosened), tuple(work.shifted), work.start_shifted)
 
 
 def names_carriage_return(tree: Any) -> bool:
@@ -109,14 +121,11 @@ def names_carriage_return(tree: Any) -> bool:
     pending: list[Any] = [tree]
     while pending:
         item = pending.pop()
-        if isinstance(item, tuple) and len(item) == 2 and item[0] in (sre.LITERAL, sre.IN):
-            named = item[1] == _CARRIAGE_RETURN if item[0] is sre.LITERAL else item[1][0] != (sre.NEGATE, None)
-            if item[0] is sre.LITERAL:
-                if named:
-                    return True
-            elif named:
-                pending.extend(item[1])
-        elif isinstance(item, tuple | list | parser.SubPattern):
+        if item == (sre.LITERAL, _CARRIAGE_RETURN):
+            return True
+        if isinstance(item, list) and item and item[0] == (sre.NEGATE, None):
+            continue  # `[^\\r\\n]` is how people write "within a line"
+        if isinstance(item, tuple | list | parser.SubPattern):
             pending.extend(item)
     return False
 
@@ -152,14 +161,17 @@ class _Work:
     shifted: dict[str, None] = field(default_factory=dict)
     groups: dict[int, tuple[Any, int]] = field(default_factory=dict)
     copies: dict[tuple[int, int], Node] = field(default_factory=dict)
+    start_shifted: bool = False
+    made: dict[Ranges, Node] = field(default_factory=dict)
     copying: bool = False
 
     def loosen(self, reason: str) -> Node:
         self.loosened[reason] = None
         return EMPTY
 
-    def shift(self, reason: str) -> None:
+    def shift(self, reason: str, *, start: bool = False) -> None:
         self.shifted[reason] = None
+        self.start_shifted = self.start_shifted or start
 
     # -- characters ---------------------------------------------------------------------------------------
 
@@ -167,7 +179,12 @@ class _Work:
         return intersection(ranges, self.alphabet.everything)
 
     def chars(self, ranges: Ranges) -> Node:
-        ranges = self.restrict(ranges)
+        known = self.made.get(ranges)
+        if known is None:
+            known = self.made[ranges] = self._chars(self.restrict(ranges))
+        return known
+
+    def _chars(self, ranges: Ranges) -> Node:
         if self.alphabet.coarse and len(ranges) > 8 and ranges[-1][1] > 0x7F:
             self.loosen("classes too large for an exact program")
             ranges = union(intersection(ranges, ASCII), complement(ASCII))
@@ -182,7 +199,7 @@ class _Work:
         if op is sre.IN:
             return classes.members(av, flags)
         if op is sre.ANY:
-            return ALL if flags & re.DOTALL else complement(NEWLINE)
+            return ALL if flags & _DOTALL else complement(NEWLINE)
         return None
 
     # -- sequences ----------------------------------------------------------------------------------------
@@ -197,11 +214,11 @@ class _Work:
         for op, av in pattern:
             if op is sre.SUBPATTERN:
                 group, add, delete, body = av
-                if add & (re.ASCII | re.UNICODE):
+                if add & (_ASCII | _UNICODE):
                     # `re` looks for a first character by the outer flags (CPython up to 3.13 at least) and
                     # so misses matches that the group alone would find: let it decide.
                     self.loosen("an (?a:...) or (?u:...) group")
-                    flags_within = flags & ~(re.ASCII | re.UNICODE)
+                    flags_within = flags & ~(_ASCII | _UNICODE)
                 else:
                     flags_within = flags
                 flags_within = (flags_within | add) & ~delete
@@ -279,12 +296,12 @@ class _Work:
         if not self.alphabet.multiline:
             return At(Place.LINE_START if start else Place.LINE_END)
         if av is sre.AT_BEGINNING:
-            return At(Place.LINE_START if flags & re.MULTILINE else Place.TEXT_START)
+            return At(Place.LINE_START if flags & _MULTILINE else Place.TEXT_START)
         if av is sre.AT_BEGINNING_STRING:
             return At(Place.TEXT_START)
         if av is sre.AT_END_STRING:
             return At(Place.TEXT_END)
-        if flags & re.MULTILINE:
+        if flags & _MULTILINE:
             return At(Place.LINE_END)
         return self.end_of_text(right=right)
 
@@ -297,7 +314,7 @@ class _Work:
 
     def boundary(self, flags: int, *, negated: bool) -> _Piece:
         # RE2 asks byte by byte, so its `\B` also stands inside a character beyond ASCII.
-        if self.alphabet.ascii_only or not (negated or flags & re.UNICODE):
+        if self.alphabet.ascii_only or not (negated or flags & _UNICODE):
             return At(Place.NO_BOUNDARY if negated else Place.BOUNDARY)
         return _Boundary(classes.word(flags), negated)
 
@@ -327,7 +344,7 @@ class _Work:
                 allowed = difference(self.alphabet.everything, single) if negated else self.restrict(single)
                 return _Look(ahead, allowed, negated, name)
         if not negated and (right if ahead else left):
-            self.shift(name)
+            self.shift(name, start=not ahead)
             return self.sequence(items, left=not ahead, right=ahead)
         return self.loosen(name)
 
@@ -335,7 +352,7 @@ class _Work:
 
     def reference(self, group: int, flags: int) -> Node:
         self.loosen("a back-reference")
-        key = (group, flags & (re.IGNORECASE | re.UNICODE))
+        key = (group, flags & (_IGNORECASE | _UNICODE))
         if key not in self.copies:
             self.copies[key] = self._copy(group, flags)
         return self.copies[key]
@@ -350,7 +367,7 @@ class _Work:
         self.copying = outer
         if node.size > _MAX_COPY_SIZE:
             return anything
-        return self._fold(node, flags) if flags & re.IGNORECASE else node
+        return self._fold(node, flags) if flags & _IGNORECASE else node
 
     def _fold(self, node: Node, flags: int) -> Node:
         match node:
@@ -406,16 +423,10 @@ class _Settling:
     # -- what lies beside a place --------------------------------------------------------------------------
 
     def _before(self) -> Ranges | None:
-        return last_chars(seq(self.done)) if self.done else None
+        return last_chars(seq(self.done[-_SIGHT:])) if self.done else None
 
     def _after(self) -> Ranges | None:
-        nodes: list[Node] = []
-        for piece in self.pieces:
-            if isinstance(piece, _Look | _Boundary):
-                continue
-            nodes.append(piece)
-            if not nullable(piece):
-                break
+        nodes = [piece for piece in self.pieces[:_SIGHT] if not isinstance(piece, _Look | _Boundary)]
         return first_chars(seq(nodes)) if nodes else None
 
     # -- word boundaries -----------------------------------------------------------------------------------
@@ -476,14 +487,14 @@ class _Settling:
         alphabet = self.work.alphabet
         taken = self.work.chars(look.allowed)
         if not look.edge:
-            self.work.shift(look.reason)
+            self.work.shift(look.reason, start=not look.ahead)
             self.done.append(taken)
             return
         place = self._as_place(look)
         if place is not None:
             self.done.append(At(place))
             return
-        self.work.shift(look.reason)
+        self.work.shift(look.reason, start=not look.ahead)
         if look.ahead:
             end = Place.TEXT_END if alphabet.multiline else Place.LINE_END
         else:

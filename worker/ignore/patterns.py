@@ -166,6 +166,7 @@ def _read_brackets(text: bytes, at: int) -> tuple[frozenset[int], int]:
     negated = text[at : at + 1] in (b"!", b"^")
     at += negated
     accepted: set[int] = set()
+    close = 0  # the next closing bracket, where a class may end
     low = 0  # what a range may start with: the byte before, or 0 after a range or a class
     first = True
     while first or _byte(text, at) != _CLOSE:
@@ -176,7 +177,9 @@ def _read_brackets(text: bytes, at: int) -> tuple[frozenset[int], int]:
             accepted.update(range(low, high + 1))
             low = 0
         elif byte == _OPEN and text[at + 1 : at + 2] == b":":
-            close = text.find(b"]", at + 2)
+            # The same one serves until it is passed: asked for each time, the work would be quadratic.
+            if close < at + 2:
+                close = text.find(b"]", at + 2)
             if close < 0:
                 raise _MatchesNothing
             if close == at + 2 or text[close - 1] != _COLON:

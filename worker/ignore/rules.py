@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .lines import RuleLine, read_lines
-from .names import NameMachine, can_match
-from .patterns import Name, Step, read_name, read_path
+from .names import NameMachine, can_match, spellings
+from .patterns import Step, read_name, read_path
 from .tables import NameRule, NameTable, rank_of
 
 # The longest honest ignore files have a few thousand lines. Compiled, a rule takes some hundred bytes.
@@ -30,16 +30,17 @@ MAX_RULES: Final = 10_000
 class _Hop:
     """One step of a chain, compiled for entering a folder."""
 
-    __slots__ = ("floats", "literal", "machine", "name")
+    __slots__ = ("_literal", "_machine", "floats", "name")
 
     def __init__(self, step: Step) -> None:
         self.name = step.name
         self.floats = step.floats
-        self.literal = _literal_of(step.name)
-        self.machine = NameMachine(step.name)
+        spelled = None if step.name.stars else spellings(step.name.tokens)
+        self._literal = spelled[0] if spelled and len(spelled) == 1 else None
+        self._machine = NameMachine([] if self._literal is not None else [step.name])
 
     def leads_into(self, name: bytes) -> bool:
-        return name == self.literal if self.literal is not None else self.machine.matches(name)
+        return name == self._literal if self._literal is not None else self._machine.last(name) == 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +71,7 @@ class Trail:
             for chain, at in places
             if at + 1 == len(chain.hops)
         ]
-        self.folders = NameTable(rule for _, rule in last)
-        self.files = NameTable(rule for folders_only, rule in last if not folders_only)
+        self.files, self.folders = _tables_of(last)
 
     def enter(self, name: bytes) -> Trail:
         """The trail in the folder `name` of this one; this very one if nothing differs there."""
@@ -88,21 +88,19 @@ class Trail:
         return self if tuple(places) == self._places else Trail(tuple(places))
 
 
-NO_TRAIL: Final = Trail(())
-
-
 class RuleFile:
     """The rules of one ignore file.
 
-    `files` and `folders`: the rules about names, for entries that are no folders and for folders. `trail`:
-    those about paths, in the file's own folder. `count`: how many rules there are. `truncated`: whether the
-    file had more than was allowed; its later rules are then missing.
+    `files` and `folders`: the rules about names, for entries that are no folders and for folders. `trail`: those
+    about paths, in the file's own folder. `count` and `size`: how many rules there are, and how many bytes they
+    were read from. `truncated`: whether the file had more than was allowed; its later rules are then missing.
     """
 
-    __slots__ = ("count", "files", "folders", "trail", "truncated")
+    __slots__ = ("count", "files", "folders", "size", "trail", "truncated")
 
-    def __init__(self, lines: list[RuleLine], *, truncated: bool) -> None:
+    def __init__(self, lines: list[RuleLine], *, size: int, truncated: bool) -> None:
         self.count = len(lines)
+        self.size = size
         self.truncated = truncated
         names: list[tuple[bool, NameRule]] = []
         places: list[_Place] = []
@@ -117,8 +115,7 @@ class RuleFile:
             else:
                 hops = tuple(_Hop(step) for step in steps)
                 places.append(_Place(_Chain(rank, line.folders_only, hops), 0))
-        self.folders = NameTable(rule for _, rule in names)
-        self.files = NameTable(rule for folders_only, rule in names if not folders_only)
+        self.files, self.folders = _tables_of(names)
         self.trail = Trail(tuple(places)) if places else NO_TRAIL
 
 
@@ -138,7 +135,15 @@ def parse_rules(data: bytes, *, max_bytes: int = MAX_BYTES, max_rules: int = MAX
             truncated = True
             break
         lines.append(line)
-    return RuleFile(lines, truncated=truncated)
+    return RuleFile(lines, size=len(data), truncated=truncated)
+
+
+def _tables_of(rules: list[tuple[bool, NameRule]]) -> tuple[NameTable, NameTable]:
+    """The tables for entries that are no folders, and for folders, of rules that may speak of folders only."""
+    for_folders = NameTable(rule for _, rule in rules)
+    if not any(folders_only for folders_only, _ in rules):
+        return for_folders, for_folders
+    return NameTable(rule for folders_only, rule in rules if not folders_only), for_folders
 
 
 def _steps_of(line: RuleLine) -> tuple[Step, ...] | None:
@@ -148,7 +153,4 @@ def _steps_of(line: RuleLine) -> tuple[Step, ...] | None:
     return None if name is None else (Step(name, floats=True),)
 
 
-def _literal_of(name: Name) -> bytes | None:
-    if name.stars or not all(isinstance(token, int) for token in name.tokens):
-        return None
-    return bytes(token for token in name.tokens if isinstance(token, int))
+NO_TRAIL: Final = Trail(())

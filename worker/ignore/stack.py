@@ -27,9 +27,11 @@ from typing import Final, NamedTuple
 from .rules import RuleFile, Trail
 from .tables import NO_RULE, NameTable, says_ignored
 
-# Rules in force at once, over all files from the start folder down: a chain of nested folders, each with an
-# ignore file as long as is allowed, would otherwise hold memory and time without bound.
-MAX_RULES_IN_FORCE: Final = 50_000
+# What may be in force at once, over all files from the start folder down. Nested folders, each with an ignore
+# file as long as is allowed, would otherwise hold memory without bound. Compiled, a rule takes some hundred bytes
+# (sixteen times as many if it is all classes), and a byte of a file up to 32 (256 masks of one bit).
+MAX_RULES_IN_FORCE: Final = 20_000
+MAX_BYTES_IN_FORCE: Final = 2**20
 
 
 class Source(Enum):
@@ -94,8 +96,9 @@ class IgnoreStack:
         above `MAX_RULES_IN_FORCE` is left out, and the stack marked.
         """
         truncated = self.truncated or rules.truncated
-        layers = (*self._ignore, *self._git, *self._exclude)
-        fits = sum(layer.rules.count for layer in layers) + rules.count <= MAX_RULES_IN_FORCE
+        files = [rules, *(layer.rules for layer in (*self._ignore, *self._git, *self._exclude))]
+        fits = sum(file.count for file in files) <= MAX_RULES_IN_FORCE
+        fits = fits and sum(file.size for file in files) <= MAX_BYTES_IN_FORCE
         new = (_Layer(rules, rules.trail),) if fits and rules.count else ()
         return IgnoreStack(
             ignore=new + self._ignore if source is Source.IGNORE else self._ignore,
