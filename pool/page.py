@@ -130,12 +130,11 @@ def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
     for found in outcome.found:
         if not exact and entries >= most:
             break
+        # A file that is cut in the middle counts up to the cut. A count is one entry, however many lines it counts.
+        lines += min(found.count, most - entries) if found.lines and not exact else found.count
         entries += len(found.lines) or 1
         files += 1
-        lines += found.count
-    return Totals(
-        entries if exact else min(entries, most), files, lines if exact else min(lines, most), exact
-    )
+    return Totals(entries if exact else min(entries, most), files, lines, exact)
 
 
 def _before_the_cut(outcome: Outcome, stop: int) -> list[SkipMark]:

@@ -19,7 +19,10 @@ import msgspec
 from ..policy.errors import PoolError
 from ..policy.wire import MAX_CONTROL_BYTES, CellFailed, CellOpened, FromZygote, OpenCell
 
-_BOOT = "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; from {package}.worker.zygote import main; main(int(sys.argv[1]))"
+_BOOT = (
+    "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; "
+    "from {package}.worker.zygote import main; main(int(sys.argv[1]))"
+)
 _NEEDED = ("msgspec", "re2", "pathspec")
 _ANSWER_SECONDS = 30.0
 

@@ -197,6 +197,6 @@ class Gathering(Generic[R]):
             answer.next_offset = self._offset + self._limit
             answer.remarks.append(f"More entries follow; go on with offset {answer.next_offset}.")
         elif answer.entries and not answer.rows:
-            answer.remarks.append(f"Offset {self._offset} is past the end: there are {answer.entries} entries in all.")
+            answer.remarks.append(f"Offset {self._offset} is past the end; entries in all: {answer.entries}.")
 
 

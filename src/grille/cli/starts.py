@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..policy.errors import PathError, shown
+from ..policy.errors import PathError, PolicyError, shown
 from ..policy.mounts import Mount
 from ..pool import escape
 
@@ -96,7 +96,10 @@ def _mount(folder: str) -> Mount:
     """A folder under its own path; where that path holds what no virtual path may (a line break, a byte that is no UTF-8),
     under the escaped form of it."""
     virtual = escape.name(folder)
-    return Mount(folder) if virtual == folder else Mount(virtual, host=folder)
+    try:
+        return Mount(folder) if virtual == folder else Mount(virtual, host=folder)
+    except PolicyError as error:
+        raise error.placed(key=None) from None  # there is no policy file whose key could be named
 
 
 def _absent(typed: str | None) -> PathError:

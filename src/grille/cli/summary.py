@@ -21,7 +21,7 @@ def summary(answer: Answer) -> list[str]:
     lines = []
     if answer.incomplete:
         lines.append("INCOMPLETE: " + " ".join(answer.reasons.values()))
-    lines.append(" ".join([_found(answer), *answer.remarks]))
+    lines.append(" ".join(filter(None, [_found(answer), *answer.remarks])))
     if answer.skipped:
         told = sorted(answer.skipped.items(), key=lambda item: item[0] not in answer.reasons)
         lines.append("not searched: " + ", ".join(_skips(reason, skips) for reason, skips in told))
@@ -37,6 +37,8 @@ def _bars(report: ConfinementReport) -> str:
 
 
 def _found(answer: Answer) -> str:
+    if not answer.entries:
+        return "" if answer.incomplete else "nothing found."
     some = "" if answer.exact else "at least "
     if answer.tool == "glob":
         return f"{some}{_counted(answer.entries, 'path')}."
