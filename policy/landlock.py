@@ -37,7 +37,9 @@ HANDLED: Final[dict[int, Handled]] = {
     4: Handled(_ABI1_FILES | _REFER | _TRUNCATE, _TCP, 0),  # 6.7
     5: Handled(_ABI1_FILES | _REFER | _TRUNCATE | _IOCTL_DEV, _TCP, 0),  # 6.10
     6: Handled(_ABI1_FILES | _REFER | _TRUNCATE | _IOCTL_DEV, _TCP, _SCOPES),  # 6.12
-    7: Handled(_ABI1_FILES | _REFER | _TRUNCATE | _IOCTL_DEV, _TCP, _SCOPES),  # 6.15: audit flags, no new right
+    7: Handled(
+        _ABI1_FILES | _REFER | _TRUNCATE | _IOCTL_DEV, _TCP, _SCOPES
+    ),  # 6.15: audit flags, no new right
 }
 
 NEWEST: Final = max(HANDLED)

@@ -111,5 +111,11 @@ def _require_rule(key: str, rule: object) -> None:
         raise wrong_type(key, rule, "a string holding a glob")
     if not rule or "\0" in rule:
         raise PolicyError("deny_invalid", "a rule that is empty or holds a NUL can match nothing.", key=key)
+    try:
+        rule.encode("utf-8", "surrogateescape")  # as names are: a rule may be for one that is no UTF-8
+    except UnicodeEncodeError:
+        raise PolicyError(
+            "deny_invalid", "a rule holds a lone surrogate, which no name does.", key=key
+        ) from None
     if len(rule.encode("utf-8", "surrogatepass")) > LONGEST_DENY_RULE:
         raise PolicyError("deny_invalid", f"a rule may have at most {LONGEST_DENY_RULE} bytes.", key=key)

@@ -111,8 +111,8 @@ class Query(_Frame, tag="query", frozen=True):
     include_dirs: bool
     noise: bool
     """Leave out the shared ignore set (contract 6)."""
-    deny: tuple[str, ...]
-    """Deny rules, relative to the mount."""
+    deny: tuple[bytes, ...]
+    """Deny rules, relative to the mount; bytes, since a rule may be for a name that is no UTF-8."""
     need: int
     """Most entries that one reply may carry: the page's end and one more. A shard never has to yield more."""
     compile_seconds: float

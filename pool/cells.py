@@ -74,8 +74,12 @@ class Cell:
             memory_bytes=policy.limits.worker_memory,
             cpu_seconds=policy.limits.worker_cpu_seconds,
         )
-        with theirs:
-            answer = zygote.open_cell(order, theirs.fileno(), [root.fd for root in roots])
+        try:
+            with theirs:
+                answer = zygote.open_cell(order, theirs.fileno(), [root.fd for root in roots])
+        except BaseException:
+            self.channel.close()
+            raise
         if isinstance(answer, CellFailed):
             self.channel.close()
             raise refusals.no_tier(answer.missed, policy.confinement)

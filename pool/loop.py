@@ -13,13 +13,14 @@ what is on a page (page.py).
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
 import selectors
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final
 
@@ -144,8 +145,9 @@ class Loop:
                     key.data(events)
             now = time.monotonic()
             for tenant in list(self._tenants):
-                self._enforce_deadlines(tenant, now)
-                self._schedule(tenant, now)
+                with self._blaming(tenant):
+                    self._enforce_deadlines(tenant, now)
+                    self._schedule(tenant, now)
 
     def shut_down(self) -> None:
         """End everything, whether the loop was told to stop or died of a bug of ours: nobody may wait for ever."""
@@ -162,6 +164,18 @@ class Loop:
         if self._zygote is not None:
             self._zygote.close()
         self._selector.close()
+
+    @contextlib.contextmanager
+    def _blaming(self, tenant: Tenant) -> Iterator[None]:
+        """A bug of ours that one tenant's work brings to light ends that tenant's searches, and nobody else's."""
+        try:
+            yield
+        except Exception:
+            log.exception("should not happen, please report: serving a workspace failed")
+            self._fail(
+                tenant, PoolError("worker_lost", "Serving the request failed inside grille; see the log.")
+            )
+            self._close_cell(tenant)
 
     def _take_commands(self, _events: int) -> None:
         os.eventfd_read(self._wake)
@@ -271,7 +285,12 @@ class Loop:
             raise
         tenant.cell = cell
         tenant.failed_starts = 0
-        self._selector.register(cell.channel, selectors.EVENT_READ, lambda _: self._hear_cell(tenant, cell))
+
+        def hear(_events: int) -> None:
+            with self._blaming(tenant):
+                self._hear_cell(tenant, cell)
+
+        self._selector.register(cell.channel, selectors.EVENT_READ, hear)
 
     def _close_cell(self, tenant: Tenant) -> None:
         cell, tenant.cell = tenant.cell, None
@@ -314,9 +333,12 @@ class Loop:
             self._lose_cell(tenant)
             return False
         worker.kill_at = time.monotonic() + _START_SECONDS
-        self._selector.register(
-            worker.channel, selectors.EVENT_READ, lambda events: self._hear_worker(tenant, worker, events)
-        )
+
+        def hear(events: int) -> None:
+            with self._blaming(tenant):
+                self._hear_worker(tenant, worker, events)
+
+        self._selector.register(worker.channel, selectors.EVENT_READ, hear)
         return True
 
     def _make_room(self, tenant: Tenant) -> bool:

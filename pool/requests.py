@@ -7,6 +7,7 @@ nothing here compiles a tenant's pattern.
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -279,7 +280,7 @@ def _query(
         "case_sensitive_globs": True,
         "include_dirs": False,
         "noise": True,
-        "deny": tuple(scope.policy.deny),
+        "deny": tuple(map(os.fsencode, scope.policy.deny)),
         # One more than is shown, so that a result of exactly `limit` entries is not called truncated
         # (contract 2.3).
         "need": window.offset + window.limit + 1,

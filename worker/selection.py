@@ -38,7 +38,9 @@ class Selection:
 
     def __init__(self, query: Query) -> None:
         self._deny: GlobSet | None = (
-            compile_filter(["!" + rule for rule in query.deny]) if query.deny else None
+            compile_filter(["!" + rule.decode("utf-8", "surrogateescape") for rule in query.deny])
+            if query.deny
+            else None
         )
         self._globs: GlobSet | None = None
         self._prefix: Components = ()

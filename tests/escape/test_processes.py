@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .harness import SUCCESS, Attempt, Jail, either, exits, refused, rows
+from .harness import ANYWHERE, SUCCESS, Attempt, Jail, either, exits, refused, rows
 from .toolkit import (
     AT_EMPTY_PATH,
     RESULT,
@@ -36,7 +36,7 @@ def clone3(at: Place) -> int:
     Attempt("clone", lambda at: in_child("clone")),
     Attempt("clone3", clone3),
     Attempt("vfork", lambda at: vfork(), calls=("vfork",), stopped_at="vfork"),
-    Attempt("a thread", lambda at: thread(), stopped_at="mprotect"),
+    Attempt("a thread", lambda at: thread(), stopped_at=ANYWHERE),
     Attempt("wait4", lambda at: call("wait4", -1, None, 1, None), control=refused(errno.ECHILD)),
 )
 def test_no_process_is_started(attempt: Attempt, jail: Jail) -> None:
@@ -85,7 +85,7 @@ def read_memory(at: Place, name: str) -> int:
 
 @rows(
     Attempt("ptrace attach", lambda at: call("ptrace", 16, at.victim, 0, 0)),
-    Attempt("ptrace traceme", lambda at: call("ptrace", 0, 0, 0, 0)),
+    Attempt("ptrace traceme", lambda at: call("ptrace", 0, 0, 0, 0), alone=True),
     Attempt("process_vm_readv", read_memory, arguments=("process_vm_readv",), control=refused(errno.EFAULT)),
     Attempt("process_vm_writev", read_memory, arguments=("process_vm_writev",), control=refused(errno.EFAULT)),
     Attempt("pidfd_open", lambda at: call("pidfd_open", at.victim, 0)),
@@ -116,7 +116,7 @@ def queue_to_the_victim(at: Place, name: str) -> int:
     Attempt("kill, the cell", lambda at: call("kill", 1, 0), control=either(SUCCESS, refused(errno.EPERM))),
     Attempt("tgkill", lambda at: call("tgkill", at.victim, at.victim, 0)),
     Attempt("tkill", lambda at: call("tkill", at.victim, 0)),
-    Attempt("rt_sigqueueinfo", queue_to_the_victim, arguments=("rt_sigqueueinfo",)),
+    Attempt("rt_sigqueueinfo", queue_to_the_victim, arguments=("rt_sigqueueinfo",), stopped_at="rt_sigqueueinfo"),
     Attempt("rt_tgsigqueueinfo", queue_to_the_victim, arguments=("rt_tgsigqueueinfo",), stopped_at="rt_tgsigqueueinfo"),
     Attempt("pidfd_send_signal", lambda at: call("pidfd_send_signal", call("pidfd_open", at.victim, 0), 0, None, 0), stopped_at="pidfd_open"),
     Attempt("F_SETOWN", lambda at: call("fcntl", RESULT, 8, at.victim)),

@@ -237,6 +237,8 @@ def int_80(number: int, path: bytes | None = None, *arguments: int) -> int:
 def vfork() -> int:
     """vfork(2), whose child ends at once. Machine code: the child would otherwise return into its parent's frame."""
     child = int(_vfork())
+    if child < 0:
+        raise Refused("vfork", -child)
     os.waitpid(child, 0)
     return 1
 

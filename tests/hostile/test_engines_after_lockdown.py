@@ -19,7 +19,8 @@ def hook(event, args):
 armed = True
 sys.addaudithook(hook)
 patterns = [
-    r"\N{LATIN SMALL LETTER A}\w+", "[[a]", "[a&&b]", r"(?i)stra\u00dfe", r"(\w)\1", "(?a:x)", "a{2000}", r"\w{300}x", "(", "(?L)a",
+    r"\N{LATIN SMALL LETTER A}\w+", "[[a]", "[a&&b]", r"(?i)stra\u00dfe", r"(\w)\1", "(?a:x)", "a{2000}",
+    r"\w{300}x", "(", "(?L)a",
     "(" * 2000 + ")" * 2000, r"\N{nothing}", "a{4294967296}", r"a\nb", "\ud800", "[^\\n]{0,900}" * 8,
 ]
 for pattern in patterns:
