@@ -74,6 +74,7 @@ CODES: Final = MappingProxyType(
         "canary_failed": "a worker reached a canary that must be out of reach, or missed one within",
         "kernel_too_old": "the kernel lacks a system call that nothing replaces",
         "layer_missing": "a layer is missing that the policy does not call dispensable",
+        "preflight_failed": "the sample job did not live under the filter on this machine",
         "library_missing": "libseccomp.so.2 is not installed",
         # PoolError
         "cancelled": "the request was cancelled",

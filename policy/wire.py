@@ -267,6 +267,19 @@ class OpenCell(_Frame, tag="open_cell", frozen=True):
     cpu_seconds: int
 
 
+class TryFilter(_Frame, tag="try_filter", frozen=True):
+    """To the zygote: run the sample job under this program, in a process of its own, and say how it ended."""
+
+    filter: bytes
+
+
+class FilterTried(_Frame, tag="filter_tried", frozen=True):
+    """From the zygote: the signal that ended the sample job (0: none) and its exit status."""
+
+    signal: int
+    status: int
+
+
 class Missed(_Frame, frozen=True):
     """A layer that could not be built, and the kernel's errno (0: it was built and did not hold)."""
 
@@ -317,7 +330,7 @@ class WorkerExited(_Frame, tag="worker_exited", frozen=True):
     status: int
 
 
-ToZygote = OpenCell
-FromZygote = CellOpened | CellFailed
+ToZygote = OpenCell | TryFilter
+FromZygote = CellOpened | CellFailed | FilterTried
 ToCell = SpawnWorker
 FromCell = WorkerSpawned | WorkerExited

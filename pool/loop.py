@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import platform
 import queue
 import selectors
 import signal
@@ -26,6 +27,7 @@ from typing import Final
 
 import msgspec
 
+from ..policy import syscalls
 from ..policy.errors import ConfinementError, GrilleError, PoolError
 from ..policy.wire import (
     Done,
@@ -39,7 +41,7 @@ from ..policy.wire import (
     WorkerExited,
     WorkerSpawned,
 )
-from . import attest, refusals
+from . import attest, preflight, refusals
 from .cells import Cell
 from .filters import compiled_filter
 from .frames import WorkerLied
@@ -132,7 +134,8 @@ class Loop:
     def worker_pids(self) -> list[int]:
         cells = [tenant.cell for tenant in self._tenants if tenant.cell is not None]
         workers = [w for cell in cells for w in cell.workers.values() if w.phase is not Phase.DYING]
-        return [attest.pid_of(w.pidfd) for w in workers if w.pidfd is not None]
+        pids = [attest.pid_of(w.pidfd) for w in workers if w.pidfd is not None]
+        return [pid for pid in pids if pid > 0]  # -1 is one that has just ended, and every process to kill(2)
 
     # --- the loop
     # ---------------------------------------------------------------------------------------------------
@@ -275,7 +278,7 @@ class Loop:
     def _open_cell(self, tenant: Tenant) -> None:
         program = compiled_filter()
         if self._zygote is None:
-            self._zygote = Zygote()
+            self._zygote = _proven_zygote()
         number = next(self._numbers)
         try:
             cell = Cell(number, self._zygote, tenant.roots, tenant.policy, program)
@@ -544,3 +547,15 @@ class Loop:
         search.bury(assignment.stretch, worker.page.last_words(), Skip.TIMED_OUT if too_long else None)
         if search.shards.finished:
             search.finish()
+
+
+def _proven_zygote() -> Zygote:
+    """A new zygote, on which the sample job has lived under the filter. Raises ConfinementError, PoolError."""
+    zygote = Zygote()
+    try:
+        machine = platform.machine()
+        preflight.check(zygote, syscalls.allowed(machine), machine)
+    except GrilleError:
+        zygote.close()
+        raise
+    return zygote

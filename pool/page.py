@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypedDict
 
 from ..policy.wire import SAMPLE_NAMES, Found, Line, Skip, SkipMark
+from . import escape
 from .mask import Mask
 from .report import ConfinementReport
 from .results import GlobEntry, GrepEntry, Skipped, Totals
@@ -40,13 +41,19 @@ class Window(NamedTuple):
 
 
 class Paths:
-    """Virtual names for what a worker reports relative to a mount."""
+    """Virtual names for what a worker reports relative to a mount.
+
+    A byte that is no UTF-8 stands as `\\x{ff}` (escape.py), so that every result is JSON as it stands; requests take
+    such a path back (paths.py).
+    """
 
     def __init__(self, virtual: str) -> None:
         self._virtual = virtual.rstrip("/")
 
     def virtual(self, path: bytes) -> str:
-        return f"{self._virtual}/{path.decode('utf-8', 'surrogateescape')}" if path else self._virtual or "/"
+        if not path:
+            return self._virtual or "/"
+        return f"{self._virtual}/{escape.unicode_text(path.decode('utf-8', 'surrogateescape'))}"
 
 
 def glob_entries(outcome: Outcome, paths: Paths, window: Window) -> tuple[GlobEntry, ...]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..policy.errors import PathError, shown
 from ..policy.globs import GlobSet
+from . import escape
 from .roots import Root, Target
 
 _LONGEST = 32_768  # code points; far beyond PATH_MAX, and short enough to scan for free
@@ -26,7 +27,11 @@ class Place(NamedTuple):
 
 
 def locate(path: str, roots: Sequence[Root]) -> Place:
-    """The mount that `path` lies in, the longest virtual path winning. Raises PathError."""
+    """The mount that `path` lies in, the longest virtual path winning. Raises PathError.
+
+    Escapes that results hold for bytes that are no UTF-8 are read back first, so that no check sees less than the disk.
+    """
+    path = escape.unescape(path) if isinstance(path, str) else path
     _refuse_by_spelling(path)
     components = [c for c in path.split("/") if c not in ("", ".")]
     best: Place | None = None

@@ -10,9 +10,7 @@ from .report import ConfinementReport
 
 
 class GlobEntry(msgspec.Struct, frozen=True):
-    """A path that the glob matched. Virtual, absolute; bytes that are no UTF-8 stand as surrogates (PEP
-    383).
-    """
+    """A path that the glob matched. Virtual, absolute; a byte that is no UTF-8 stands as `\\x{ff}` (escape.py)."""
 
     path: str
     is_dir: bool = False

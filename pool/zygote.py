@@ -17,7 +17,16 @@ from collections.abc import Sequence
 import msgspec
 
 from ..policy.errors import PoolError
-from ..policy.wire import MAX_CONTROL_BYTES, CellFailed, CellOpened, FromZygote, OpenCell
+from ..policy.wire import (
+    MAX_CONTROL_BYTES,
+    CellFailed,
+    CellOpened,
+    FilterTried,
+    FromZygote,
+    OpenCell,
+    ToZygote,
+    TryFilter,
+)
 
 _BOOT = (
     "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; "
@@ -64,20 +73,30 @@ class Zygote:
     def open_cell(
         self, order: OpenCell, channel: int, roots: Sequence[int]
     ) -> tuple[CellOpened, int] | CellFailed:
-        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not
-        answer.
-        """
+        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not answer."""
+        answer, descriptors = self._ask(order, [channel, *roots])
+        if isinstance(answer, CellOpened):
+            return answer, descriptors[0]
+        if isinstance(answer, CellFailed):
+            return answer
+        raise _gone()
+
+    def try_filter(self, program: bytes) -> FilterTried:
+        """How the sample job ends under a seccomp program. Raises PoolError when the zygote does not answer."""
+        answer, _ = self._ask(TryFilter(program), [])
+        if not isinstance(answer, FilterTried):
+            raise _gone()
+        return answer
+
+    def _ask(self, question: ToZygote, descriptors: Sequence[int]) -> tuple[FromZygote, list[int]]:
         try:
-            socket.send_fds(self._channel, [msgspec.msgpack.encode(order)], [channel, *roots])
-            body, descriptors, _, _ = socket.recv_fds(self._channel, MAX_CONTROL_BYTES, 1)
+            socket.send_fds(self._channel, [msgspec.msgpack.encode(question)], list(descriptors))
+            body, received, _, _ = socket.recv_fds(self._channel, MAX_CONTROL_BYTES, 1)
         except OSError as error:
             raise _gone() from error
         if not body:
             raise _gone()
-        answer = msgspec.msgpack.decode(body, type=FromZygote)
-        if isinstance(answer, CellFailed):
-            return answer
-        return answer, descriptors[0]
+        return msgspec.msgpack.decode(body, type=FromZygote), received
 
     def close(self) -> None:
         """End it. Its cells end with their own channels."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
@@ -15,11 +15,12 @@ from ..policy.wire import MAX_CONTROL_BYTES
 
 _MOST_DESCRIPTORS = 128
 _encoder = msgspec.msgpack.Encoder()
-Message = TypeVar("Message", bound=msgspec.Struct)
 
 
-def receive(channel: socket.socket, kind: type[Message]) -> tuple[Message, list[int]] | None:
-    """The next message and its descriptors (close-on-exec); None once the supervisor is gone."""
+def receive(channel: socket.socket, kind: Any) -> tuple[Any, list[int]] | None:
+    """The next message, of type or union `kind`, and its descriptors (close-on-exec); None once the supervisor is
+    gone.
+    """
     try:
         body, descriptors, _, _ = socket.recv_fds(
             channel, MAX_CONTROL_BYTES, _MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC

@@ -7,10 +7,12 @@ worker's death. What the rehearsal has done once, no worker does for the first t
 from __future__ import annotations
 
 import os
+import signal
 
 import msgspec
 
 from ..policy.globs import compile_filter
+from ..policy.syscalls import RESULT_FD
 from ..policy.wire import (
     Avoid,
     Done,
@@ -72,9 +74,28 @@ _QUERY = Query(
 def run() -> None:
     """Do everything once. Raises nothing on a sound installation."""
     _compile_and_scan()
-    _list_and_read()
+    folder = sample_folder()
+    try:
+        _list_and_read(folder)
+    finally:
+        os.close(folder)
     _encode_and_decode()
     compile_filter(["*.py", "!**/{a,b}*/[x-z]/**"]).accepts(("a", "b.py"))
+
+
+def sample_folder() -> int:
+    """A descriptor of a folder that is surely there: this module's own."""
+    return os.open(os.path.dirname(os.path.realpath(__file__)), folders.OPEN_FOLDER)
+
+
+def behind_bars(folder: int) -> None:
+    """The same with the calls that a worker has: what preflight.py runs under the filter."""
+    _compile_and_scan()
+    _list_and_read(folder)
+    _encode_and_decode()
+    _use_memory()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    os.write(RESULT_FD, b"done")
 
 
 def _compile_and_scan() -> None:
@@ -103,19 +124,25 @@ def _compile_and_scan() -> None:
             continue
 
 
-def _list_and_read() -> None:
-    here = os.open(os.path.dirname(os.path.realpath(__file__)), folders.OPEN_FOLDER)
-    try:
-        for entry in folders.list_folder(here, float("inf")):
-            if entry.kind == folders.DT_REG:
-                file = os.open(entry.name, folders.OPEN_FILE, dir_fd=here)
-                os.read(file, 1 << 20)
-                folders.status(file)
-                os.close(file)
-        os.close(folders.open_below(here, b""))
-        folders.exists(here, b"\xff")
-    finally:
-        os.close(here)
+def _list_and_read(here: int) -> None:
+    for entry in folders.list_folder(here, float("inf")):
+        if entry.kind == folders.DT_REG:
+            file = os.open(entry.name, folders.OPEN_FILE, dir_fd=here)
+            os.read(file, 1 << 20)
+            folders.status(file)
+            os.close(file)
+    os.close(folders.open_below(here, b""))
+    folders.exists(here, b"\xff")
+    folders.kind_of(here, b".")
+
+
+def _use_memory() -> None:
+    """Large and small, growing and shrinking: each way in which the allocators ask the kernel."""
+    grown = bytearray()
+    for _ in range(64):
+        grown += bytes(1 << 16)
+    small = [str(number) for number in range(50_000)]
+    del small, grown[1 << 10 :]
 
 
 def _encode_and_decode() -> None:

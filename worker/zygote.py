@@ -18,13 +18,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from ..policy.wire import CellFailed, CellOpened, Missed, OpenCell
-from . import builder, control, rehearsal
+from ..policy.wire import CellFailed, CellOpened, Missed, OpenCell, ToZygote
+from . import builder, control, preflight, rehearsal
 from .confine import kernel
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-_PR_SET_NAME: Final = 15
 _NICE: Final = 5
 
 
@@ -44,12 +43,16 @@ def main(control_fd: int) -> NoReturn:
         _reap()
         if not poll.poll(0):
             continue
-        received = control.receive(supervisor, OpenCell)
+        received = control.receive(supervisor, ToZygote)
         if received is None:
             os._exit(0)
-        order, (cell_channel, *roots) = received
-        _answer(supervisor, order, cell_channel, roots)
-        for descriptor in (cell_channel, *roots):
+        order, given = received
+        if isinstance(order, OpenCell):
+            cell_channel, *roots = given
+            _answer(supervisor, order, cell_channel, roots)
+        else:
+            control.send(supervisor, preflight.try_filter(order.filter))
+        for descriptor in given:
             os.close(descriptor)
 
 

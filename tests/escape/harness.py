@@ -38,11 +38,14 @@ import pytest
 from grille.policy import syscalls
 from grille.policy.errors import ConfinementError
 from grille.policy.limits import MIB, Limits
+from grille.policy.mounts import Mount
+from grille.policy.tenant import Policy
 from grille.policy.wire import HEADER, Ready, WorkerExited, WorkerSpawned
 from grille.pool import zygote as product_zygote
 from grille.pool.attest import attest
 from grille.pool.cells import Cell
 from grille.pool.filters import compiled_filter
+from grille.pool.roots import Root
 from grille.pool.workers import Worker
 from grille.pool.zygote import Zygote
 
@@ -52,7 +55,6 @@ from .yard import Yard
 
 _HANG_SECONDS: Final = 30
 _LIMITS: Final = Limits(worker_memory=256 * MIB)
-CANARY: Final = b"/etc/passwd"
 
 KILL: Final = 0x8000_0000
 ALLOW: Final = 0x7FFF_0000
@@ -219,11 +221,17 @@ def compiled(rules: Sequence[syscalls.Rule]) -> bytes:
 # --- the processes ---------------------------------------------------------------------------------------------------
 
 
-class Exchange(NamedTuple):
+class Inmate(NamedTuple):
     """One worker that is ready for an attempt."""
 
     worker: Worker
-    ready: Ready
+    cell: Cell
+
+    @property
+    def ready(self) -> Ready:
+        """What it saw when it was locked down."""
+        assert self.worker.ready is not None
+        return self.worker.ready
 
 
 class Jail:
@@ -234,6 +242,8 @@ class Jail:
         self._ends = contextlib.ExitStack()
         self._cells: dict[bytes, Cell] = {}
         self._number = 0
+        self._spare: Yard | None = None
+        """A yard for the next control; one that was changed is thrown away."""
         try:
             self._start()
         except BaseException:
@@ -267,7 +277,7 @@ class Jail:
         self._ends.callback(_end, self.victim)
         self._tcp = self._ends.enter_context(socket.create_server(("127.0.0.1", 0)))
         self._abstract = self._ends.enter_context(socket.socket(socket.AF_UNIX))
-        self._abstract.bind(b"\0grille-escape-%d" % os.getpid())
+        self._abstract.bind(os.fsencode(f"\0{self.yard.base.name}"))
         self._abstract.listen()
 
     def _settings(self) -> str:
@@ -306,8 +316,13 @@ class Jail:
     def cell(self, program: bytes, limits: Limits = _LIMITS, yard: Yard | None = None) -> Cell:
         """An open cell of the product, on the shared yard, its workers under the filter `program`."""
         self._number += 1
-        roots = [(yard or self.yard).root_fd]
-        return Cell(self._number, self.zygote, roots, limits, program, CANARY)
+        mount = Mount("/mount", host=str((yard or self.yard).root))
+        policy = Policy(mounts=[mount], limits=limits)
+        root = Root(mount, pseudo_filesystems=False)
+        try:
+            return Cell(self._number, self.zygote, [root], policy, program)
+        finally:
+            root.close()
 
     def shared_cell(self, program: bytes) -> Cell:
         """The one cell with this filter; made on first use."""
@@ -315,23 +330,23 @@ class Jail:
             self._cells[program] = self.cell(program)
         return self._cells[program]
 
-    def spawn(self, cell: Cell) -> Exchange:
+    def spawn(self, cell: Cell) -> Inmate:
         """A worker that is locked down and attested, as the supervisor would have it."""
         self._number += 1
-        worker = cell.spawn(self._number)
-        for _ in _rounds(cell.channel, worker.channel):
+        worker = cell.spawn(self._number, None)
+        for _ in _rounds(worker.channel, cell.channel):
             for told, descriptor in cell.receive() or []:
-                if isinstance(told, WorkerExited):
-                    raise AssertionError(f"a worker died before it was ready: {told}")
-                worker.pidfd = descriptor
+                if told.worker == worker.number:  # else it is the end of one that was given up
+                    assert isinstance(told, WorkerSpawned), f"a worker died before it was ready: {told}"
+                    worker.pidfd = descriptor
             for frame in worker.receive() or []:
                 assert isinstance(frame, Ready), frame
                 worker.ready = frame
             if worker.ready is not None and worker.pidfd is not None:
                 break
         assert worker.ready is not None and worker.pidfd is not None
-        attest(worker.pidfd, worker.ready, cell.private_id)
-        return Exchange(worker, worker.ready)
+        attest(worker.pidfd, worker.ready, cell.opened.tier, cell.private_id)
+        return Inmate(worker, cell)
 
     def behind_bars(self, attempt: Attempt, program: bytes | None = None, *, cell: Cell | None = None) -> Outcome:
         """The outcome in a fresh worker under `program` (the product's own filter when None)."""
@@ -340,27 +355,40 @@ class Jail:
         try:
             send_attempt(worker.channel, attempt, self.place(self.yard))
             frames = _Frames(worker.channel, lambda: self._meanwhile(attempt, self.yard))
-            for _ in _rounds(cell.channel, worker.channel):
+            for _ in _rounds(frames, cell.channel):
                 frames.take()
                 for told, _ in cell.receive() or []:
-                    assert isinstance(told, WorkerExited), told
-                    frames.take()
-                    return _outcome(frames.report, -told.signal or told.status)
+                    if isinstance(told, WorkerExited) and told.worker == worker.number:
+                        frames.take()
+                        return _outcome(frames.report, -told.signal or told.status)
             raise AssertionError("unreachable")
         finally:
-            worker.kill()
-            cell.workers.pop(worker.number, None)
-            worker.close()
+            self.end(Inmate(worker, cell))
+
+    @staticmethod
+    def end(inmate: Inmate) -> None:
+        """Kill a worker that is not needed any more, and give up what is held of it."""
+        worker = inmate.worker
+        worker.kill()
+        inmate.cell.workers.pop(worker.number, None)
+        worker.close()
 
     def without_bars(self, attempt: Attempt) -> tuple[Outcome, bool]:
         """The control's outcome, and whether it left traces; on a yard of its own."""
-        yard = Yard()
+        yard = self._spare or Yard()
+        self._spare = None
+        before = yard.fingerprint()
         try:
-            before = yard.fingerprint()
             outcome = self._control(attempt, yard)
-            return outcome, yard.fingerprint() != before
-        finally:
+            changed = yard.fingerprint() != before
+        except BaseException:
             yard.close()
+            raise
+        if changed:
+            yard.close()
+        else:
+            self._spare = yard
+        return outcome, changed
 
     def _control(self, attempt: Attempt, yard: Yard) -> Outcome:
         ours, theirs = socket.socketpair()
@@ -370,7 +398,7 @@ class Jail:
             ours.setblocking(False)
             send_attempt(ours, attempt, self.place(yard))
             frames = _Frames(ours, lambda: self._meanwhile(attempt, yard))
-            for readable in _rounds(self._controls, ours):
+            for readable in _rounds(frames, self._controls):
                 frames.take()
                 if self._controls in readable:
                     status = msgspec.msgpack.decode(self._controls.recv(64), type=int)
@@ -387,7 +415,12 @@ class Jail:
 
     def verify(self, attempt: Attempt) -> None:
         """Raises AssertionError unless the attempt ends as its row says, and the control shows that this means something."""
-        self._skip_where_impossible(attempt)
+        missing = [name for name in attempt.calls if name not in self.numbers]
+        if missing:
+            pytest.skip(f"{platform.machine()} has no {', '.join(missing)}")
+        if attempt.needs_root and os.geteuid() != 0:
+            self.hold(attempt)
+            pytest.skip(f"held, but the control needs root: {attempt.needs_root}")
         outcome, changed = self.without_bars(attempt)
         assert attempt.control(outcome), f"vacuous: the control gave {outcome}, not {attempt.control}"
         assert changed or not attempt.changes, "vacuous: the control changed nothing"
@@ -420,19 +453,14 @@ class Jail:
         assert len(set(named)) == 1, f"name the call that the filter stops, one of {named}"
         return named[0]
 
-    def _skip_where_impossible(self, attempt: Attempt) -> None:
-        if attempt.needs_root and os.geteuid() != 0:
-            pytest.skip(f"the control needs root: {attempt.needs_root}")
-        missing = [name for name in attempt.calls if name not in self.numbers]
-        if missing:
-            pytest.skip(f"{platform.machine()} has no {', '.join(missing)}")
-
     def close(self) -> None:
         """End every process and remove the yard."""
         for cell in self._cells.values():
             cell.close()
         self._ends.close()
         self.yard.close()
+        if self._spare is not None:
+            self._spare.close()
 
 
 _NEWER_CALLS: Final = {
@@ -467,12 +495,22 @@ class _Frames:
         self._meanwhile = meanwhile
         self._data = b""
         self.report: list[Any] | None = None
+        self.ended = False
+
+    def fileno(self) -> int:
+        """For select."""
+        return self._channel.fileno()
 
     def take(self) -> None:
         """All that is there now."""
-        with contextlib.suppress(BlockingIOError, ConnectionResetError):
+        try:
             while part := self._channel.recv(1 << 16):
                 self._data += part
+            self.ended = True
+        except BlockingIOError:
+            pass
+        except ConnectionResetError:
+            self.ended = True
         while len(self._data) >= HEADER.size:
             (size,) = HEADER.unpack_from(self._data)
             body, rest = self._data[HEADER.size : HEADER.size + size], self._data[HEADER.size + size :]
@@ -514,11 +552,12 @@ def _constants(function: Callable[..., object]) -> Iterator[object]:
     yield from function.__code__.co_consts
 
 
-def _rounds(*channels: socket.socket) -> Iterator[Collection[socket.socket]]:
-    """Wait for the channels again and again; a hang is a failure."""
+def _rounds(attempt: _Frames | socket.socket, control: socket.socket) -> Iterator[Collection[object]]:
+    """Wait for an attempt's channel, while it lives, and for whoever tells of its end; a hang is a failure."""
     until = time.monotonic() + _HANG_SECONDS
     while (left := until - time.monotonic()) > 0:
-        yield select.select(channels, [], [], left)[0]
+        over = isinstance(attempt, _Frames) and attempt.ended
+        yield select.select([control] if over else [attempt, control], [], [], left)[0]
     raise AssertionError("hangs")
 
 

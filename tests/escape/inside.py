@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
+import resource
 import signal
 import socket
 import sys
@@ -111,16 +112,24 @@ def _leak(settings: Settings) -> None:
 
 def zygote(control: int, settings_file: str) -> NoReturn:
     """The product's zygote, its workers waiting for attempts."""
-    from grille.worker import cell, zygote
+    from grille.worker import builder, cell, zygote
+    from grille.worker.confine import descriptors
 
     cell.Server = _AttemptServer  # type: ignore[assignment, misc]
     _leak(prepare(settings_file))
+    leaks = set(range(FIRST_LEAK, FIRST_LEAK + len(LEAKS)))
+    # The cell closes what it does not need; here it forgets to, so that the worker's own closing is what is tested.
+    builder.descriptors = types.SimpleNamespace(  # type: ignore[assignment]
+        close_all_but=lambda kept: descriptors.close_all_but(leaks | set(kept))
+    )
     zygote.main(control)
 
 
 def controls(channel_fd: int, settings_file: str) -> NoReturn:
     """Run attempts without any bars: each in a child, in mount and IPC namespaces of its own where we may have them."""
     settings = prepare(settings_file)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     channel = socket.socket(fileno=channel_fd)
     while True:
         body, descriptors, _, _ = socket.recv_fds(channel, 4096, 8)

@@ -92,7 +92,7 @@ def read_memory(at: Place, name: str) -> int:
     Attempt("pidfd_open of the cell", lambda at: call("pidfd_open", 1, 0), alone=True),
     Attempt("pidfd_getfd", lambda at: call("pidfd_getfd", call("pidfd_open", at.victim, 0), 0, 0), stopped_at="pidfd_open"),
     Attempt("kcmp", lambda at: call("kcmp", at.victim, at.victim, 1, 0, 0), control=either(SUCCESS, refused(errno.ENOSYS))),
-    Attempt("process_madvise", lambda at: call("process_madvise", call("pidfd_open", at.victim, 0), struct.pack("<QQ", 4096, 4096), 1, 20, 0), stopped_at="pidfd_open", control=refused(errno.EFAULT, errno.ENOMEM, errno.EINVAL)),
+    Attempt("process_madvise", lambda at: call("process_madvise", call("pidfd_open", at.victim, 0), struct.pack("<QQ", 4096, 4096), 1, 20, 0), stopped_at="pidfd_open", control=refused(errno.EFAULT, errno.ENOMEM, errno.EINVAL), needs_root="CAP_SYS_NICE"),
     Attempt("process_mrelease", lambda at: call("process_mrelease", -1, 0), control=refused(errno.EBADF, errno.ENOSYS)),
     Attempt("get_robust_list", lambda at: call("get_robust_list", at.victim, buffer(8), buffer(8))),
     Attempt("getpgid", lambda at: call("getpgid", at.victim)),

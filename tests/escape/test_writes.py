@@ -87,7 +87,6 @@ def test_no_names_change(attempt: Attempt, jail: Jail) -> None:
     Attempt("F_SETLK", lambda at: call("fcntl", inside(), 6, struct.pack("<hhqqi", 0, 0, 0, 0, 0) + bytes(8)), stopped_at="fcntl", alone=True),
     Attempt("F_NOTIFY", lambda at: call("fcntl", call("openat", ROOT, b".", FOLDER), 1026, 1), stopped_at="fcntl", alone=True),
     Attempt("fsync", lambda at: call("fsync", inside()), alone=True),
-    Attempt("sync", lambda at: call("sync"), alone=True),
     Attempt("umask", lambda at: call("umask", 0), alone=True),
 )
 def test_no_metadata_changes(attempt: Attempt, jail: Jail) -> None:

@@ -8,16 +8,35 @@ import sys
 import unicodedata
 
 import pytest
-from grille.pool import escape
 from hypothesis import given
 from hypothesis import strategies as st
+
+from grille.pool import escape
 
 HIDDEN = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 ANY_CHARACTER = [chr(point) for point in range(sys.maxunicode + 1)]
 
 # Pieces that are hard to tell apart, rather than characters at random, which never meet.
 PIECES = st.sampled_from(
-    ["\\", "x", "{", "}", "1b", "5c", "ff", "0a", "2028", "\x1b", "\n", "\t", "\u2028", "\udcff", "\ud800", "é", "\\x{1b}"]
+    [
+        "\\",
+        "x",
+        "{",
+        "}",
+        "1b",
+        "5c",
+        "ff",
+        "0a",
+        "2028",
+        "\x1b",
+        "\n",
+        "\t",
+        "\u2028",
+        "\udcff",
+        "\ud800",
+        "é",
+        "\\x{1b}",
+    ]
 )
 TEXTS = st.lists(PIECES | st.characters(), max_size=12).map("".join)
 

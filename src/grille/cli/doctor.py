@@ -1,7 +1,7 @@
 """`grille doctor`: what confinement this machine gives, as a real worker has it.
 
-A pool is opened on a throw-away folder, so everything told was seen: a worker was locked down, failed to reach what lies
-outside, was looked at from outside, and then found what lies inside.
+A pool is opened on a throw-away folder, so everything told was seen: a worker was locked down, failed to
+reach what lies outside, was looked at from outside, and then found what lies inside.
 """
 
 from __future__ import annotations
@@ -24,23 +24,33 @@ from ..policy.tenant import Policy
 from ..pool import escape
 from ..pool.report import ConfinementReport, LayerReport
 from ..pool.workspace import Pool
-from . import streams
+from . import log, streams
 from .document import encoded
 from .exits import Exit
 from .options import Format
 from .remedies import remedies
 
-_TOKEN: Final = "a line to be found"
+_LINE: Final = "a line to be found"
 _VIRTUAL: Final = "/doctor"
-_STATES: Final = {"enforced": "in force", "partial": "partly", "absent": "MISSING", "not_requested": "not used"}
+_STATES: Final = {
+    "enforced": "in force",
+    "partial": "partly",
+    "absent": "MISSING",
+    "not_requested": "not used",
+}
 
 
 @click.command(epilog="Exit status: 0 when the confinement demanded is in force, 2 when it is not.")
-@click.option("--policy", metavar="FILE", help="Demand what this policy file demands; without it, all of tier A.")
-@click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How the findings are printed.")
+@click.option(
+    "--policy", metavar="FILE", help="Demand what this policy file demands; without it, all of tier A."
+)
+@click.option(
+    "--format", type=click.Choice(["text", "json"]), default="text", help="How the findings are printed."
+)
 def doctor(policy: str | None, format: Format) -> Exit:
     """Show what confinement this machine gives, layer by layer, proven on a throw-away worker."""
     demand = Confinement() if policy is None else load_policy(policy).confinement
+    log.tell_warnings()
     try:
         report = _examine(demand)
     except ConfinementError as error:
@@ -54,12 +64,19 @@ def _examine(demand: Confinement) -> ConfinementReport:
     """What is in force on a worker that searched. Raises ConfinementError when the demand is not met."""
     folder = Path(tempfile.mkdtemp(prefix="grille-doctor-"))
     try:
-        folder.chmod(0o755)  # where owners cannot be mapped, workers with a uid of their own read what everybody may
-        (folder / "file.txt").write_text(f"{_TOKEN}\n", encoding="utf-8")
-        with Pool() as pool, pool.open(Policy(mounts=[Mount(_VIRTUAL, host=str(folder))], confinement=demand)) as bars:
-            result = bars.grep(_TOKEN, literal=True)
+        folder.chmod(
+            0o755
+        )  # where owners cannot be mapped, workers with a uid of their own read what everybody may
+        (folder / "file.txt").write_text(f"{_LINE}\n", encoding="utf-8")
+        with (
+            Pool() as pool,
+            pool.open(Policy(mounts=[Mount(_VIRTUAL, host=str(folder))], confinement=demand)) as bars,
+        ):
+            result = bars.grep(_LINE, literal=True)
             if [entry.path for entry in result.entries] != [f"{_VIRTUAL}/file.txt"]:
-                raise ConfinementError("canary_failed", "A locked-down worker did not find a file that lies in its mount.")
+                raise ConfinementError(
+                    "canary_failed", "A locked-down worker did not find a file that lies in its mount."
+                )
             return bars.confinement
     finally:
         shutil.rmtree(folder, ignore_errors=True)

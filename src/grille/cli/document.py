@@ -1,7 +1,7 @@
 """Results for programs: one JSON object with the contract's keys (contract 10).
 
-Paths are absolute. The document is UTF-8 whatever the tree holds: a byte of a path that is no UTF-8 is `\\x{HEX}` there
-(pool/escape.py), and no control character stands raw in it.
+Paths are absolute. The document is UTF-8 whatever the tree holds: a byte of a path that is no UTF-8 is
+`\\x{HEX}` there (pool/escape.py), and no control character stands raw in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ def document(answer: Answer) -> str:
         "next_offset": answer.next_offset,
         "totals": answer.totals,
         "skipped": [
-            Skipped(reason, skips.count, tuple(escape.unicode_text(start.path(name)) for start, name in skips.first))
+            Skipped(
+                reason,
+                skips.count,
+                tuple(escape.unicode_text(start.path(name)) for start, name in skips.first),
+            )
             for reason, skips in answer.skipped.items()
         ],
         "notices": answer.notices,

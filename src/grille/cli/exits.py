@@ -9,7 +9,9 @@ class Exit(IntEnum):
     """How a command ended."""
 
     FOUND = 0
-    """Something was found and everything asked for was searched. Also: a command that searches nothing did its work."""
+    """Something was found and everything asked for was searched. Also: a command that searches nothing did
+    its work.
+    """
 
     NONE = 1
     """Everything was searched, and nothing was found."""

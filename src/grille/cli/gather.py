@@ -1,8 +1,9 @@
 """Runs one request for each start and lays the results end to end, as if they were one (contract 2).
 
-Order: the starts as they were given, then the contract's order within each. `offset`, `limit` and `next_offset` count over
-all of them. Where one PATH lies within another, both are searched (a folder that is named is searched even where the outer
-walk passes it over), and an entry that an earlier PATH has brought is not brought again.
+Order: the starts as they were given, then the contract's order within each. `offset`, `limit` and
+`next_offset` count over all of them. Where one PATH lies within another, both are searched (a folder that is
+named is searched even where the outer walk passes it over), and an entry that an earlier PATH has brought is
+not brought again.
 """
 
 from __future__ import annotations
@@ -143,10 +144,16 @@ class Gathering(Generic[R]):
     def _take_page(self, searches: Iterator[tuple[Workspace, Start]]) -> None:
         answer, offset, left = self._answer, self._offset, self._limit
         for workspace, start in searches:
-            # With the page full, one more entry is looked for: a page of exactly `limit` is not truncated (contract 2.3).
+            # With the page full, one more entry is looked for: a page of exactly `limit` is not truncated
+            # (contract 2.3).
             result = self._ask(workspace, start, offset, left or 1)
             if not left and result.entries:
                 answer.truncated, answer.exact = True, False
+                answer.entries, answer.files, answer.lines = (
+                    answer.entries + 1,
+                    answer.files + 1,
+                    answer.lines + 1,
+                )
                 return
             answer.count(start, result)
             answer.rows += [Row(start, entry) for entry in result.entries]
@@ -198,5 +205,3 @@ class Gathering(Generic[R]):
             answer.remarks.append(f"More entries follow; go on with offset {answer.next_offset}.")
         elif answer.entries and not answer.rows:
             answer.remarks.append(f"Offset {self._offset} is past the end; entries in all: {answer.entries}.")
-
-

@@ -22,7 +22,9 @@ from .starts import Start
 @click.argument("path", required=False)
 @click.option("-i", "--ignore-case", is_flag=True, help="Do not regard case.")
 @click.option("--include-dirs", is_flag=True, help="Find folders, too; they are printed with a / at the end.")
-@click.option("--no-ignore", is_flag=True, help="Enter what is left out otherwise: .git, node_modules, build, ...")
+@click.option(
+    "--no-ignore", is_flag=True, help="Enter what is left out otherwise: .git, node_modules, build, ..."
+)
 @click.option("--hidden", is_flag=True, expose_value=False, help="Accepted; hidden files are always found.")
 @common
 def glob(

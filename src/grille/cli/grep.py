@@ -16,25 +16,56 @@ from .searching import search
 from .starts import Start
 
 
-
 @click.command(
-    epilog="Hidden files are searched; version control, dependency and build folders are not, unless --no-ignore. Without "
-    "--policy files up to 1 GiB are searched. Names and lines are printed with control characters, format characters and "
-    r"undecodable bytes as \x{HEX}; --format json has lines as they are."
+    epilog="Hidden files are searched; version control, dependency and build folders are not, unless --no-ignore. "
+    "Without --policy, files up to 1 GiB are searched. Control characters, format characters and undecodable bytes of "
+    r"names and lines are printed as \x{HEX}; --format json has lines as they are."
 )
 @click.argument("words", nargs=-1, metavar="PATTERN [PATH]...")
-@click.option("-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="The pattern; every word is a PATH then.")
+@click.option(
+    "-e",
+    "--regexp",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="The pattern; every word is a PATH then.",
+)
 @click.option("-i", "--ignore-case", "case", flag_value="insensitive", help="Do not regard case.")
 @click.option("-s", "--case-sensitive", "case", flag_value="sensitive", help="Regard case. The default.")
-@click.option("-S", "--smart-case", "case", flag_value="smart", help="Regard case if the pattern has an upper-case letter.")
+@click.option(
+    "-S",
+    "--smart-case",
+    "case",
+    flag_value="smart",
+    help="Regard case if the pattern has an upper-case letter.",
+)
 @click.option("-F", "--fixed-strings", "literal", is_flag=True, help="The pattern is plain text.")
 @click.option("-w", "--word-regexp", "word", is_flag=True, help="Match whole words.")
-@click.option("-l", "--files-with-matches", "mode", flag_value="files_with_matches", help="Print the paths of files with matches.")
+@click.option(
+    "-l",
+    "--files-with-matches",
+    "mode",
+    flag_value="files_with_matches",
+    help="Print the paths of files with matches.",
+)
 @click.option("-c", "--count", "mode", flag_value="count", help="Print each file's number of matching lines.")
-@click.option("-g", "--glob", "globs", multiple=True, metavar="GLOB", help="Search files that match; !GLOB leaves them out.")
-@click.option("--no-ignore", is_flag=True, help="Search what is left out otherwise: .git, node_modules, build, ...")
-@click.option("-n", "--line-number", is_flag=True, expose_value=False, help="Accepted; line numbers are always printed.")
-@click.option("--hidden", is_flag=True, expose_value=False, help="Accepted; hidden files are always searched.")
+@click.option(
+    "-g",
+    "--glob",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    help="Search files that match; !GLOB leaves them out.",
+)
+@click.option(
+    "--no-ignore", is_flag=True, help="Search what is left out otherwise: .git, node_modules, build, ..."
+)
+@click.option(
+    "-n", "--line-number", is_flag=True, expose_value=False, help="Accepted; line numbers are always printed."
+)
+@click.option(
+    "--hidden", is_flag=True, expose_value=False, help="Accepted; hidden files are always searched."
+)
 @common
 def grep(
     words: tuple[str, ...],
@@ -49,8 +80,8 @@ def grep(
 ) -> Exit:
     """Find lines that match PATTERN, a Python regular expression, in each PATH (default: the current folder).
 
-    PATHs are searched in the order given. One that is given twice is searched once; where one lies within another, its
-    matches are printed once, with the PATH that comes first.
+    PATHs are searched in the order given. One that is given twice is searched once; where one lies within
+    another, its matches are printed once, with the PATH that comes first.
     """
     pattern, paths = _pattern_and_paths(patterns, words)
     case_sensitive = is_case_sensitive(case or "sensitive", pattern, literal)
@@ -74,7 +105,9 @@ def grep(
 
 def _pattern_and_paths(patterns: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     if len(patterns) > 1:
-        raise click.UsageError("-e can be given once; join patterns with | into one.", click.get_current_context())
+        raise click.UsageError(
+            "-e can be given once; join patterns with | into one.", click.get_current_context()
+        )
     if patterns:
         return patterns[0], words
     if not words:

@@ -21,7 +21,9 @@ COMMANDS: Final = MappingProxyType(
         "grep": "Find lines by a regular expression.",
     }
 )
-"""Every command with its line in `grille --help`. Its module in this package bears its name, and so does its function."""
+"""Every command with its line in `grille --help`. Its module in this package bears its name, and so does its
+function.
+"""
 
 
 class LazyGroup(click.Group):

@@ -50,7 +50,9 @@ _COMMON = (
         help="Show at most N entries. 0, the default: as many as the policy allows; without one, all.",
     ),
     click.option("--offset", type=int, default=0, metavar="N", help="Leave out the first N entries."),
-    click.option("--format", type=click.Choice(["text", "json"]), default="text", help="How results are printed."),
+    click.option(
+        "--format", type=click.Choice(["text", "json"]), default="text", help="How results are printed."
+    ),
     click.option(
         "--timeout",
         type=float,
@@ -59,7 +61,9 @@ _COMMON = (
         help="Give up after S seconds, and say what was found by then. Without it: an hour, or what the policy says, "
         "which S can only lower.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Print no results and no summary; the exit status tells."),
+    click.option(
+        "-q", "--quiet", is_flag=True, help="Print no results and no summary; the exit status tells."
+    ),
 )
 
 

@@ -1,7 +1,8 @@
 """What the workers of a command may see and spend: the policy file's word, or the command line's own policy.
 
-Without a policy file a person searches their own files and compares with other search commands, so nothing is cut that can
-be helped: pages hold everything, files up to 1 GiB are searched, a search may take an hour. Confinement stays strict.
+Without a policy file a person searches their own files and compares with other search commands, so nothing is
+cut that can be helped: pages hold everything, files up to 1 GiB are searched, a search may take an hour.
+Confinement stays strict.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def own_limits(timeout: float | None) -> Limits:
 
 
 def own_policies(starts: Sequence[Start], timeout: float | None) -> Iterator[tuple[Policy, list[Start]]]:
-    """Policies that show just the starts' mounts, and the starts of each: as many as the number of mounts takes."""
+    """Policies that show just the starts' mounts, and the starts of each: as many as the number of mounts
+    takes.
+    """
     limits = own_limits(timeout)
     rest = list(starts)
     while rest:

@@ -13,8 +13,8 @@ from ..policy.confinement import LAYERS
 from ..policy.errors import ConfinementError
 
 _NAMESPACES: Final = (
-    "Let grille make namespaces and mounts. Docker: --cap-add SYS_ADMIN, or a seccomp profile that allows unshare and mount. "
-    "Ubuntu 24.04 and later, as an ordinary user: an AppArmor profile with 'userns,' for this Python, or "
+    "Let grille make namespaces and mounts. Docker: --cap-add SYS_ADMIN, or a seccomp profile that allows unshare "
+    "and mount. Ubuntu 24.04 and later, as an ordinary user: an AppArmor profile with 'userns,' for this Python, or "
     "kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: kernel.unprivileged_userns_clone=1 and "
     "user.max_user_namespaces above 0."
 )
@@ -22,8 +22,8 @@ _NAMESPACES: Final = (
 _BY_LAYER: Final = MappingProxyType(
     {
         "chroot": "Start grille as root in the container, or allow the capability SYS_CHROOT.",
-        "landlock": "Use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK=y and 'landlock' in the kernel's lsm= list. In "
-        "Docker: version 23 or later. gVisor has no Landlock.",
+        "landlock": "Use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK=y and 'landlock' in the kernel's lsm= "
+        "list. In Docker: version 23 or later. gVisor has no Landlock.",
         "mounts": _NAMESPACES,
         "namespaces": _NAMESPACES,
         "private_uid": "Give the capabilities SETUID and SETGID, or start grille as an ordinary user.",

@@ -1,6 +1,8 @@
-"""From the process's arguments to its exit status: parses, calls the command, and tells what went wrong in one line.
+"""From the process's arguments to its exit status: parses, calls the command, and tells what went wrong in
+one line.
 
-Python's own status for an uncaught exception is 1, which here means "nothing was found": so nothing goes uncaught.
+Python's own status for an uncaught exception is 1, which here means "nothing was found": so nothing goes
+uncaught.
 """
 
 from __future__ import annotations
@@ -33,10 +35,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _usage(error: click.ClickException) -> Exit:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    lines = [f"error: {error.format_message()}"]
+    streams.tell_message(f"error: {error.format_message()}")
     if context is not None:
-        lines.append(f"hint: '{context.command_path} --help' shows what can be said.")
-    streams.tell(lines)
+        streams.tell_message(f"hint: '{context.command_path} --help' shows what can be said.")
     return Exit.FAILED
 
 
@@ -47,8 +48,7 @@ def _failed(error: Exception) -> Exit:
         traceback.print_exception(error)
         streams.tell(["error: this is a fault of grille itself; please report it with the lines above."])
         return Exit.FAILED
-    lines = [f"error: {error.message} [{error.code}]"]
+    streams.tell_message(f"error: {error.message} [{error.code}]")
     if error.hint is not None:
-        lines.append(f"hint: {error.hint}")
-    streams.tell(lines)
+        streams.tell_message(f"hint: {error.hint}")
     return Exit.FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..pool.workspace import Workspace
-from . import reach, streams
+from . import log, reach, streams
 from .document import document
 from .exits import Exit
 from .gather import Answer, Gathering, R, Tool
@@ -23,6 +23,7 @@ def search(
         policies = [*reach.own_policies(real_starts(paths), common.timeout)]
     else:
         policies = [(reach.from_file(common.policy, common.timeout), virtual_starts(paths))]
+    log.tell_warnings()
     answer = Gathering(tool, common, policies, ask).run()
     if not common.quiet:
         _print(answer, common)
@@ -42,5 +43,3 @@ def _print(answer: Answer, common: Common) -> None:
         return
     streams.write(rows(answer))
     streams.tell(summary(answer))
-
-

@@ -1,8 +1,8 @@
 """The PATHs of a command line: where each search starts, what is mounted for it, how its results are called.
 
-Without a policy file each PATH is a mount of its own, shown under its own real path; a file's mount is its folder. PATHs
-that name the same place are searched once, under the first spelling. With a policy file PATHs are virtual and go to the
-workspace as they are.
+Without a policy file each PATH is a mount of its own, shown under its own real path; a file's mount is its
+folder. PATHs that name the same place are searched once, under the first spelling. With a policy file PATHs
+are virtual and go to the workspace as they are.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def virtual_starts(paths: Sequence[str]) -> list[Start]:
 
 
 def real_starts(paths: Sequence[str]) -> list[Start]:
-    """Starts on this machine, each place once. Raises PathError when one does not exist, PolicyError when it may not be
-    shown (`/`, `/proc`, ...)."""
+    """Starts on this machine, each place once. Raises PathError when one does not exist, PolicyError when it
+    may not be shown (`/`, `/proc`, ...).
+    """
     starts: dict[str, Start] = {}
     for typed in paths or (None,):
         start = _real_start(typed)
@@ -93,8 +94,9 @@ def _real_start(typed: str | None) -> Start:
 
 
 def _mount(folder: str) -> Mount:
-    """A folder under its own path; where that path holds what no virtual path may (a line break, a byte that is no UTF-8),
-    under the escaped form of it."""
+    """A folder under its own path; where that path holds what no virtual path may (a line break, a byte that
+    is no UTF-8), under the escaped form of it.
+    """
     virtual = escape.name(folder)
     try:
         return Mount(folder) if virtual == folder else Mount(virtual, host=folder)

@@ -1,6 +1,8 @@
-"""Standard output and standard error, as bytes: UTF-8 whatever the locale says, and quiet when the reader has gone.
+"""Standard output and standard error, as bytes: UTF-8 whatever the locale says, and quiet when the reader has
+gone.
 
-Invariant: what `tell` prints holds no raw control character. What `write` gets is escaped already.
+Invariant: nothing raw reaches a terminal. What `write` and `tell` get is escaped already; `tell_message` sees
+to it itself.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-_CHUNK_CHARACTERS: Final = 1 << 16  # large enough that a write is cheap, small enough that `head` is served at once
+_CHUNK_CHARACTERS: Final = (
+    1 << 16
+)  # large enough that a write is cheap, small enough that `head` is served at once
 
 
 class OutputFailed(Exception):
@@ -33,16 +37,21 @@ def write(pieces: Iterable[str]) -> None:
 
 
 def tell(lines: Sequence[str]) -> None:
-    """Print lines about the search, or about what went wrong, on standard error, each after the program's name."""
-    from ..pool import escape
-
-    text = "".join(f"grille: {escape.line(line)}\n" for told in lines for line in told.splitlines() or [""])
+    """Print lines on standard error, each after the program's name."""
+    text = "".join(f"grille: {line}\n" for line in lines)
     try:
         sys.stderr.flush()
         sys.stderr.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.stderr.buffer.flush()
     except (OSError, AttributeError):  # closed, or no such descriptor: there is nobody to tell
         pass
+
+
+def tell_message(text: str) -> None:
+    """`tell` for a message from elsewhere, of any number of lines."""
+    from ..pool import escape
+
+    tell([escape.line(line) for line in text.splitlines()])
 
 
 def _write_all(pieces: Iterable[str]) -> None:

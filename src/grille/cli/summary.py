@@ -1,11 +1,11 @@
-"""What is told on standard error after a search: its state, its sums, what was left out, and the bars that held.
+"""What is told on standard error after a search: its state, its sums, what was left out, and the bars that
+held.
 
 Incompleteness comes first: whoever reads one line must not take "nothing found" for "nothing there".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from ..pool import escape
@@ -42,7 +42,10 @@ def _found(answer: Answer) -> str:
     some = "" if answer.exact else "at least "
     if answer.tool == "glob":
         return f"{some}{_counted(answer.entries, 'path')}."
-    if any(isinstance(row.entry, GrepEntry) and row.entry.line is None and row.entry.count is None for row in answer.rows):
+    if any(
+        isinstance(row.entry, GrepEntry) and row.entry.line is None and row.entry.count is None
+        for row in answer.rows
+    ):
         return f"{some}{_counted(answer.files, 'file')} with matches."
     return f"{some}{_counted(answer.lines, 'line')} in {_counted(answer.files, 'file')}."
 
