@@ -241,7 +241,14 @@ class Done(_Frame, tag="done", frozen=True):
     """
 
 
-FromWorker = Ready | NotLockedDown | Loaded | Refused | Done
+class Attempted(_Frame, tag="attempted", frozen=True):
+    """For `doctor`: an attempt to get out, and the errno that stopped it; 0: it worked."""
+
+    name: Annotated[str, msgspec.Meta(max_length=100)]
+    errno: _Errno
+
+
+FromWorker = Ready | NotLockedDown | Loaded | Refused | Done | Attempted
 
 
 # --- supervisor <-> zygote, cell (trusted; descriptors travel beside)
@@ -280,6 +287,28 @@ class FilterTried(_Frame, tag="filter_tried", frozen=True):
     status: int
 
 
+class ListAttempts(_Frame, tag="list_attempts", frozen=True):
+    """To the zygote: which attempts to get out does it know?"""
+
+
+class Attempts(_Frame, tag="attempts", frozen=True):
+    """From the zygote: their names, in the order in which to show them."""
+
+    names: tuple[str, ...]
+
+
+class TryControl(_Frame, tag="try_control", frozen=True):
+    """To the zygote, with a folder: make an attempt to get out in a process without bars, as the control."""
+
+    attempt: str
+
+
+class ControlTried(_Frame, tag="control_tried", frozen=True):
+    """From the zygote: the errno that stopped the control; 0: it worked, so the bars have something to stop."""
+
+    errno: int
+
+
 class Missed(_Frame, frozen=True):
     """A layer that could not be built, and the kernel's errno (0: it was built and did not hold)."""
 
@@ -314,6 +343,8 @@ class SpawnWorker(_Frame, tag="spawn_worker", frozen=True):
     worker: int
     root: int | None
     """Tier B: the mount to chroot into, the only one this worker sees. None: all of them."""
+    attempt: str = ""
+    """Not a worker but a victim for `doctor`: once locked down, make this attempt to get out, say how it went, end."""
 
 
 class WorkerSpawned(_Frame, tag="worker_spawned", frozen=True):
@@ -330,7 +361,7 @@ class WorkerExited(_Frame, tag="worker_exited", frozen=True):
     status: int
 
 
-ToZygote = OpenCell | TryFilter
-FromZygote = CellOpened | CellFailed | FilterTried
+ToZygote = OpenCell | TryFilter | ListAttempts | TryControl
+FromZygote = CellOpened | CellFailed | FilterTried | Attempts | ControlTried
 ToCell = SpawnWorker
 FromCell = WorkerSpawned | WorkerExited

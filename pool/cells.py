@@ -91,15 +91,19 @@ class Cell:
         """Tier B: a worker sees one mount, so it can help with requests on that mount alone."""
         return self.opened.tier == "B"
 
-    def spawn(self, number: int, root: int | None) -> Worker:
+    def spawn(self, number: int, root: int | None, attempt: str = "") -> Worker:
         """Order a worker, for one mount or (None) for all. It is of use once it has said that it is ready.
+
+        With an `attempt` it is one that `doctor` sacrifices: it makes the attempt and ends.
 
         Raises OSError when the cell is gone.
         """
         worker = Worker(number, root)
         try:
             descriptors = [worker.their_end.fileno(), worker.page.memfd]
-            socket.send_fds(self.channel, [msgspec.msgpack.encode(SpawnWorker(number, root))], descriptors)
+            socket.send_fds(
+                self.channel, [msgspec.msgpack.encode(SpawnWorker(number, root, attempt))], descriptors
+            )
         except OSError:
             worker.close()
             raise

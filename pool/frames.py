@@ -122,7 +122,7 @@ class Territory:
         for shard in rest:
             _check_names(shard)
             begins = _beginning(shard)
-            if begins <= behind:
+            if begins <= behind or _end(shard) <= begins:
                 raise WorkerLied("a rest out of order, or nothing but what was handed out")
             if not any(_is_part(key(shard.folder), shard, mine) for mine in self._shards):
                 raise WorkerLied("a rest that was not handed out")

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import platform
 import queue
 import selectors
 import signal
@@ -27,7 +26,6 @@ from typing import Final
 
 import msgspec
 
-from ..policy import syscalls
 from ..policy.errors import ConfinementError, GrilleError, PoolError
 from ..policy.wire import (
     Done,
@@ -41,10 +39,11 @@ from ..policy.wire import (
     WorkerExited,
     WorkerSpawned,
 )
-from . import attest, preflight, refusals
+from . import attest, refusals
 from .cells import Cell
 from .filters import compiled_filter
 from .frames import WorkerLied
+from .preflight import proven_zygote
 from .report import report_on
 from .search import Assignment, Search
 from .tenant import Tenant
@@ -278,7 +277,7 @@ class Loop:
     def _open_cell(self, tenant: Tenant) -> None:
         program = compiled_filter()
         if self._zygote is None:
-            self._zygote = _proven_zygote()
+            self._zygote = proven_zygote()
         number = next(self._numbers)
         try:
             cell = Cell(number, self._zygote, tenant.roots, tenant.policy, program)
@@ -445,8 +444,10 @@ class Loop:
             search.refuse(refusals.pattern_refused(frame, search.query))
             worker.loaded = None
             self._set_idle(worker)
-        else:
+        elif isinstance(frame, Done):
             self._take_result(worker, frame)
+        else:
+            raise WorkerLied("an attempt to get out that nobody asked for")
 
     def _take_result(self, worker: Worker, done: Done) -> None:
         assignment = worker.assignment
@@ -547,15 +548,3 @@ class Loop:
         search.bury(assignment.stretch, worker.page.last_words(), Skip.TIMED_OUT if too_long else None)
         if search.shards.finished:
             search.finish()
-
-
-def _proven_zygote() -> Zygote:
-    """A new zygote, on which the sample job has lived under the filter. Raises ConfinementError, PoolError."""
-    zygote = Zygote()
-    try:
-        machine = platform.machine()
-        preflight.check(zygote, syscalls.allowed(machine), machine)
-    except GrilleError:
-        zygote.close()
-        raise
-    return zygote

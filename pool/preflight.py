@@ -6,13 +6,27 @@ a new C library would show as workers that die at random, on some files and not 
 
 from __future__ import annotations
 
+import platform
 import signal
 from collections.abc import Sequence
 
+from ..policy import syscalls
 from ..policy.errors import ConfinementError
 from ..policy.syscalls import Rule
 from .filters import call_names, compiled, compiled_denial
 from .zygote import Zygote
+
+
+def proven_zygote() -> Zygote:
+    """A new zygote, on which the sample job has lived under the filter. Raises ConfinementError, PoolError."""
+    zygote = Zygote()
+    try:
+        machine = platform.machine()
+        check(zygote, syscalls.allowed(machine), machine)
+    except BaseException:
+        zygote.close()
+        raise
+    return zygote
 
 
 def check(zygote: Zygote, rules: Sequence[Rule], machine: str) -> None:

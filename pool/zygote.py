@@ -19,12 +19,16 @@ import msgspec
 from ..policy.errors import PoolError
 from ..policy.wire import (
     MAX_CONTROL_BYTES,
+    Attempts,
     CellFailed,
     CellOpened,
+    ControlTried,
     FilterTried,
     FromZygote,
+    ListAttempts,
     OpenCell,
     ToZygote,
+    TryControl,
     TryFilter,
 )
 
@@ -87,6 +91,20 @@ class Zygote:
         if not isinstance(answer, FilterTried):
             raise _gone()
         return answer
+
+    def attempts(self) -> tuple[str, ...]:
+        """The attempts to get out that `doctor` can make. Raises PoolError when the zygote does not answer."""
+        answer, _ = self._ask(ListAttempts(), [])
+        if not isinstance(answer, Attempts):
+            raise _gone()
+        return answer.names
+
+    def try_control(self, attempt: str, folder: int) -> int:
+        """The errno that stops an attempt without bars; 0: it works. Raises PoolError as above."""
+        answer, _ = self._ask(TryControl(attempt), [folder])
+        if not isinstance(answer, ControlTried):
+            raise _gone()
+        return answer.errno
 
     def _ask(self, question: ToZygote, descriptors: Sequence[int]) -> tuple[FromZygote, list[int]]:
         try:

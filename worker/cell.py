@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from ..policy.confinement import Tier
 from ..policy.wire import NotLockedDown, OpenCell, SpawnWorker, WorkerExited, WorkerSpawned
-from . import channel, control
+from . import channel, control, escapes
 from .confine import identity, sequence
 from .confine.failure import LayerFailed
 from .progress import ProgressPage
@@ -58,7 +58,7 @@ class Cell:
         order, (worker_socket, page) = received
         pid = os.fork()
         if pid == 0:
-            self._become_worker(worker_socket, page, order.root)
+            self._become_worker(worker_socket, page, order)
         os.close(worker_socket)
         os.close(page)
         pidfd = os.pidfd_open(pid)
@@ -74,14 +74,14 @@ class Cell:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         control.send(self._control, WorkerExited(number, max(0, -status), max(0, status)))
 
-    def _become_worker(self, worker_socket: int, page: int, root: int | None) -> NoReturn:
+    def _become_worker(self, worker_socket: int, page: int, spawn: SpawnWorker) -> NoReturn:
         """The child's side of the fork. Never returns, never raises: a traceback would open source files."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             progress = ProgressPage(page)
             bars = sequence.Bars(
                 socket=worker_socket,
-                roots=self._mounts if root is None else [self._mounts[root]],
+                roots=self._mounts if spawn.root is None else [self._mounts[spawn.root]],
                 private_id=self._order.private_id,
                 memory_bytes=self._order.memory_bytes,
                 cpu_seconds=self._order.cpu_seconds,
@@ -92,6 +92,9 @@ class Cell:
                 landlock_ceiling=self._order.landlock_ceiling,
             )
             channel.send(sequence.lock_down(bars))
+            if spawn.attempt:
+                channel.send(escapes.perform(spawn.attempt, sequence.FIRST_ROOT_FD))
+                os._exit(0)
             Server(progress).forever()
         except LayerFailed as failure:
             with contextlib.suppress(BaseException):

@@ -184,7 +184,8 @@ class Walk:
         if self._avoid and shard.folder in self._avoid:
             harvest.skip(self._avoid[shard.folder], shard.folder)
             return
-        self._timer.allow(self._query.scan_seconds, time.monotonic())
+        # Opening a folder far down takes a look-up for each level: a folder's time, not a scan's.
+        self._timer.allow(self._query.folder_seconds, time.monotonic())
         try:
             folder = folders.open_below(self._root, shard.folder)
         except OSError as error:

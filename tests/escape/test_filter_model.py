@@ -66,8 +66,8 @@ def filter_for(machine: str) -> Program:
     target = {"x86_64": pyseccomp.Arch.X86_64, "aarch64": pyseccomp.Arch.AARCH64}[machine]
 
     class Foreign(pyseccomp.SyscallFilter):  # type: ignore[misc]
-        def __init__(self, action: int) -> None:
-            super().__init__(action)
+        def __init__(self, defaction: int) -> None:
+            super().__init__(defaction)
             if machine != platform.machine():
                 self.add_arch(target)
                 self.remove_arch(pyseccomp.Arch.NATIVE)

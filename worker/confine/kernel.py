@@ -54,13 +54,19 @@ Argument = int | bytes | None | ctypes.Array[ctypes.c_char]
 
 
 def syscall(name: str, *arguments: Argument) -> int:
-    """Make the call; its result. Raises OSError with the kernel's errno, KeyError on an unknown
-    architecture.
+    """Make the call; its result.
+
+    Raises OSError with the kernel's errno, KeyError on an unknown architecture.
     """
+    return raw_syscall(NUMBERS[name], *arguments)
+
+
+def raw_syscall(number: int, *arguments: Argument) -> int:
+    """The same for a call without a name here. Raises OSError."""
     passed = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    result = _syscall(ctypes.c_long(NUMBERS[name]), *passed)
+    result = _syscall(ctypes.c_long(number), *passed)
     if result < 0:
-        raise _last_error(name)
+        raise _last_error(f"system call {number}")
     return int(result)
 
 
