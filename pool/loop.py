@@ -391,6 +391,13 @@ class Loop:
         for worker in cell.workers.values():
             self._settle_death(worker, None)
         self._close_cell(tenant)
+        if not tenant.report.done():
+            tenant.report.set_exception(
+                PoolError(
+                    "spawn_failed", "The workspace's process ended before it was ready; see `grille doctor`."
+                )
+            )
+            return
         tenant.failed_starts += 1
         failed_starts = tenant.failed_starts
         if tenant.searches:

@@ -61,6 +61,10 @@ def _call(name: str, *arguments: kernel.Argument) -> int:
     return kernel.raw_syscall(_numbers[name], *arguments)
 
 
+def _open(root: int) -> int:
+    return _call("openat", root, FILE, _READ)
+
+
 def _fork(_root: int) -> int:
     child = _call("clone", 17, 0, 0, 0, 0)  # SIGCHLD: a plain fork
     if child == 0:
@@ -98,7 +102,7 @@ ATTEMPTS: Final = (
     Attempt("catch page faults", lambda root: _call("userfaultfd", 1)),
     Attempt("read the kernel's keyring", lambda root: _call("keyctl", 0, -3, 1, 0, 0)),
     Attempt("make itself traceable again", lambda root: _call("prctl", 4, 1, 0, 0, 0)),
-    Attempt("give a device an order", lambda root: _call("ioctl", root, 0x5451, 0)),
+    Attempt("give a file an order (ioctl)", lambda root: _call("ioctl", _open(root), 0x541B, _scratch)),
     Attempt("become root", lambda root: _call("setresuid", 0, 0, 0)),
 )
 _by_name: Final = {attempt.name: attempt for attempt in ATTEMPTS}

@@ -131,7 +131,7 @@ def scanner_for(case: Case) -> Scanner | None:
         code = refused.code
     assert code == "needs_multiline", case
     assert not case.multiline
-    for line in ("", "a", "abk a_1", "\r", "\u00e9 \u017f-", case.pattern.replace("\n", "")):
+    for line in ("", "a", "abk a_1", "\r", "\u00e9 \u017f-"):
         assert not case.regex.search(line), case
     return None
 
@@ -167,7 +167,8 @@ def test_cpythons_own_table(ignore_case: bool, multiline: bool) -> None:
 
 ASCII = "abAB01_ -.k\t"
 # Letters that fold oddly, digits and spaces beyond ASCII, what other engines take for line ends, an astral letter.
-SPECIAL = "k\u212a\u017fsS\u0130i\u0131I\u00df\u1e9e\u03c2\u03c3\u03a3\u00b5\u03bc\u00e9\u01c5\u0663\u4e16\U0001f600\u2028\x85"
+SPECIAL = "k\u212a\u017fsS\u0130i\u0131I\u00df\u1e9e\u03c2\u03c3\u03a3\u00b5\u03bc\u00e9\u01c5\u0663\u4e16\U0001f600"
+SPECIAL += "\u2028\x85"
 WORDS = ["abk", "a_1", "foo", "K\u017fs", "\u00df\u00e9a"]
 CLASSES = [r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", "[ab]", "[^a]", r"[^\W_]", "[a-k]", r"[^\s]", r"[\w-]"]
 BOUNDED = ["?", "{2}", "{0,2}", "{1,3}"]
