@@ -86,9 +86,7 @@ def _examine_in(folder: str, confinement: Confinement) -> Diagnosis:
         contextlib.closing(Root(policy.mounts[0], pseudo_filesystems=False)) as root,
         contextlib.closing(Cell(1, zygote, [root], policy, compiled_filter())) as cell,
     ):
-        report = _attested_report(cell)
-        if refused := confinement.refused(report.missing):
-            raise refusals.policy_refuses(report, refused)
+        report = _attested_report(cell, confinement)
         attempts = tuple(
             _attempt(number, name, zygote, cell, root.fd)
             for number, name in enumerate(zygote.attempts(), start=2)
@@ -99,14 +97,17 @@ def _examine_in(folder: str, confinement: Confinement) -> Diagnosis:
     )
 
 
-def _attested_report(cell: Cell) -> ConfinementReport:
+def _attested_report(cell: Cell, confinement: Confinement) -> ConfinementReport:
     """What is in force on a worker of this cell. Raises ConfinementError, PoolError."""
     victim = _Victim(cell, 1, "")
     try:
         victim.wait_until(lambda: victim.ready is not None and victim.worker.pidfd is not None)
         assert victim.ready is not None and victim.worker.pidfd is not None
+        report = report_on(victim.ready, cell.opened, cell.private_id)
+        if refused := confinement.refused(report.missing):
+            raise refusals.policy_refuses(report, refused)
         attest.attest(victim.worker.pidfd, victim.ready, cell.opened.tier, cell.private_id)
-        return report_on(victim.ready, cell.opened, cell.private_id)
+        return report
     except attest.NotConfined as lack:
         raise refusals.not_confined(lack.layer) from None
     finally:

@@ -495,6 +495,11 @@ class Loop:
             or tenant.cell is None
         ):
             return
+        report = report_on(worker.ready, tenant.cell.opened, tenant.cell.private_id)
+        if refused := tenant.policy.confinement.refused(report.missing):
+            worker.kill()
+            self._fail(tenant, refusals.policy_refuses(report, refused))
+            return
         try:
             attest.attest(worker.pidfd, worker.ready, tenant.cell.opened.tier, tenant.cell.private_id)
         except attest.Vanished:
@@ -503,11 +508,6 @@ class Loop:
             worker.kill()
             log.error("security: a worker lacks %s", lack)
             self._fail(tenant, refusals.not_confined(lack.layer))
-            return
-        report = report_on(worker.ready, tenant.cell.opened, tenant.cell.private_id)
-        if refused := tenant.policy.confinement.refused(report.missing):
-            worker.kill()
-            self._fail(tenant, refusals.policy_refuses(report, refused))
             return
         tenant.failed_starts = 0
         self._set_idle(worker)

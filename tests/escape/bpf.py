@@ -52,6 +52,8 @@ class Program:
         unknown = {code for code, _, _, _ in self.instructions} - known
         if unknown:
             raise ValueError(f"unknown instructions {unknown}")
+        if any(code == _LOAD_WORD and (at % 4 or at >= _DATA.size) for code, _, _, at in self.instructions):
+            raise ValueError("a load that the kernel refuses")
 
     def decide(self, call: Call) -> int:
         """The action for a call. Raises IndexError when the program runs past its end or its data."""

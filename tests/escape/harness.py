@@ -189,8 +189,15 @@ class Attempt(NamedTuple):
         return self.name
 
 
+ATTEMPTS: Final[dict[str, Attempt]] = {}
+"""All rows of the test modules loaded so far, by name."""
+
+
 def rows(*attempts: Attempt) -> pytest.MarkDecorator:
     """Run the test once for each attempt."""
+    for attempt in attempts:
+        assert attempt.name not in ATTEMPTS, f"two attempts are named {attempt.name}"
+        ATTEMPTS[attempt.name] = attempt
     return pytest.mark.parametrize("attempt", attempts, ids=str)
 
 
@@ -210,12 +217,6 @@ def refusing(program: bytes) -> bytes:
         if code == _RETURN and value == KILL:
             struct.pack_into("<I", changed, at + 4, _REFUSE)
     return bytes(changed)
-
-
-def compiled(rules: Sequence[syscalls.Rule]) -> bytes:
-    """A filter with other rules, compiled as the product compiles its own."""
-    with mock.patch.object(syscalls, "allowed", lambda _machine: tuple(rules)):
-        return compiled_filter.__wrapped__()
 
 
 # --- the processes ---------------------------------------------------------------------------------------------------

@@ -35,6 +35,12 @@ def make_executable(at: Place, name: str, last: tuple[int, ...]) -> int:
     return call(name, page, 4096, 5, *last)
 
 
+def move_memory(at: Place, flags: int, target: int) -> int:
+    """mremap(2) of a page of one's own."""
+    page = call("mmap", 0, 4096, 3, 0x22, -1, 0)
+    return call("mremap", page, 4096, 4096, flags, target)
+
+
 _MAY_LACK_EXEC = either(SUCCESS, refused(errno.EACCES, errno.EPERM))  # where the host forbids it already, to everybody
 
 
@@ -53,9 +59,9 @@ _MAY_LACK_EXEC = either(SUCCESS, refused(errno.EACCES, errno.EPERM))  # where th
     Attempt("a file, executable", map_file, arguments=(5, 2), stopped_at="mmap"),
     Attempt("mprotect", make_executable, arguments=("mprotect", ()), stopped_at="mprotect", control=_MAY_LACK_EXEC),
     Attempt("pkey_mprotect", make_executable, arguments=("pkey_mprotect", (-1,)), stopped_at="pkey_mprotect", control=_MAY_LACK_EXEC),
-    Attempt("mremap to a fixed address", lambda at: call("mremap", 0x10000, 4096, 4096, 3, 0x20000), control=refused(errno.EFAULT)),
-    Attempt("mremap without unmapping", lambda at: call("mremap", 0x10000, 4096, 4096, 5, 0), control=refused(errno.EFAULT, errno.EINVAL)),
-    Attempt("mremap with bits above", lambda at: call("mremap", 0x10000, 4096, 4096, 1 | 1 << 32, 0), control=refused(errno.EFAULT, errno.EINVAL)),
+    Attempt("mremap to a fixed address", move_memory, arguments=(3, 0x6000_0000_0000), stopped_at="mremap", alone=True),
+    Attempt("mremap without unmapping", move_memory, arguments=(5, 0), stopped_at="mremap", alone=True),
+    Attempt("mremap with bits above", move_memory, arguments=(1 | 1 << 32, 0), stopped_at="mremap", control=refused(errno.EINVAL)),
     Attempt("remap_file_pages", lambda at: call("remap_file_pages", 0x10000, 4096, 0, 0, 0), control=refused(errno.EINVAL, errno.ENOSYS)),
     Attempt("madvise", lambda at: call("madvise", 0x10000, 0, 0), alone=True),
     Attempt("mlock", lambda at: call("mlock", 0x10000, 0), control=either(SUCCESS, refused(errno.EPERM))),

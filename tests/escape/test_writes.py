@@ -28,6 +28,8 @@ _NOFOLLOW = os.O_NOFOLLOW
     Attempt("O_RDONLY|O_CREAT", only_open, arguments=(b"new", os.O_CREAT | _NOFOLLOW), changes=True),
     Attempt("O_RDONLY|O_TRUNC", only_open, arguments=(b"kept.txt", os.O_TRUNC | _NOFOLLOW), changes=True),
     Attempt("O_TMPFILE", only_open, arguments=(b"folder", os.O_TMPFILE | os.O_WRONLY | _NOFOLLOW), changes=False),
+    Attempt("O_RDONLY with bits above", only_open, arguments=(b"kept.txt", _NOFOLLOW | 1 << 32), alone=True),
+    Attempt("O_RDONLY with all bits above", only_open, arguments=(b"kept.txt", _NOFOLLOW | 0xFFFF_FFFF << 32), alone=True),
     Attempt("O_DIRECT", only_open, arguments=(b"kept.txt", os.O_DIRECT | _NOFOLLOW), alone=True, control=either(refused(errno.EINVAL), SUCCESS)),
     Attempt("O_NOATIME", only_open, arguments=(b"kept.txt", os.O_NOATIME | _NOFOLLOW), alone=True),
     Attempt("O_ASYNC", only_open, arguments=(b"kept.txt", os.O_ASYNC | _NOFOLLOW), alone=True),
