@@ -85,7 +85,18 @@ class Confinement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Whether a mount may contain kernel and user-space file systems (proc, sysfs, FUSE, ...). Mounts that
     lie in /proc, /sys or /dev are refused all the same."""
 
+    cgroup: str = ""
+    """A control group (v2) folder that is delegated to the host process, with the memory controller: each
+    workspace gets a group of its own below it. Empty: none. Memory of a workspace is then bounded as a
+    whole."""
+
     def __post_init__(self) -> None:
+        if not isinstance(self.cgroup, str):
+            raise wrong_type("cgroup", self.cgroup, "a string holding a folder")
+        if self.cgroup and not self.cgroup.startswith("/"):
+            raise PolicyError(
+                "wrong_type", "found a relative path where an absolute one is wanted.", key="cgroup"
+            )
         for name in ("fresh_workers", "pseudo_filesystems"):
             if not isinstance(getattr(self, name), bool):
                 raise wrong_type(name, getattr(self, name), "true or false")

@@ -25,7 +25,7 @@ from ..policy.wire import (
     WorkerExited,
     WorkerSpawned,
 )
-from . import refusals
+from . import attest, groups, refusals
 from .roots import Root
 from .workers import Worker
 
@@ -85,6 +85,10 @@ class Cell:
             raise refusals.no_tier(answer.missed, policy.confinement)
         self.opened, self.pidfd = answer
         self.channel.setblocking(False)
+        memory = policy.limits.workers * policy.limits.worker_memory
+        self._group, self.group_report = groups.join(
+            policy.confinement.cgroup, number, attest.pid_of(self.pidfd), memory
+        )
 
     @property
     def one_root_each(self) -> bool:
@@ -140,6 +144,8 @@ class Cell:
         for worker in self.workers.values():
             worker.close()
         self.workers.clear()
+        if self._group is not None:
+            self._group.close()
 
 
 def _canary(roots: Sequence[Root]) -> bytes:

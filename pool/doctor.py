@@ -1,8 +1,8 @@
 """The examination behind `grille doctor`: builds real workers on this machine and lets them try to get out.
 
-Each attempt is made by a worker of its own behind the bars, and as a control by a process without them. A worker's own
-word counts for nothing but defeat: an attempt is *stopped* when the filter killed the worker, or when the kernel
-refused it. An attempt whose control fails, too, proves nothing and says so.
+Each attempt is made by a worker of its own behind the bars, and as a control by a process without them. A
+worker's own word counts for nothing but defeat: an attempt is *stopped* when the filter killed the worker,
+or when the kernel refused it. An attempt whose control fails, too, proves nothing and says so.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def examine(confinement: Confinement) -> Diagnosis:
-    """Build what `confinement` asks for in a folder of our own, and try to break out of it. Takes about a second."""
+    """Build what `confinement` asks for in a folder of our own, and try to break out of it. Takes about a
+    second.
+    """
     with tempfile.TemporaryDirectory(prefix="grille-doctor-") as folder:
         _furnish(folder)
         try:
@@ -103,7 +105,7 @@ def _attested_report(cell: Cell, confinement: Confinement) -> ConfinementReport:
     try:
         victim.wait_until(lambda: victim.ready is not None and victim.worker.pidfd is not None)
         assert victim.ready is not None and victim.worker.pidfd is not None
-        report = report_on(victim.ready, cell.opened, cell.private_id)
+        report = report_on(victim.ready, cell.opened, cell.private_id, cell.group_report)
         if refused := confinement.refused(report.missing):
             raise refusals.policy_refuses(report, refused)
         attest.attest(victim.worker.pidfd, victim.ready, cell.opened.tier, cell.private_id)
@@ -140,7 +142,9 @@ class _Victim:
         self.exited: WorkerExited | None = None
 
     def wait_until(self, happened: Callable[[], bool]) -> None:
-        """Listen to worker and cell. Raises PoolError when it takes too long, ConfinementError when a layer fails."""
+        """Listen to worker and cell. Raises PoolError when it takes too long, ConfinementError when a layer
+        fails.
+        """
         give_up_at = time.monotonic() + _SECONDS_EACH
         while not happened():
             channels = [self._cell.channel] if self.exited else [self._cell.channel, self.worker.channel]

@@ -45,7 +45,9 @@ def compiled(rules: Iterable[syscalls.Rule], machine: str) -> bytes:
 
 
 def compiled_denial(call: str, machine: str) -> bytes:
-    """A program that kills for `call` alone: with it the preflight finds out whether a job needs that call."""
+    """A program that kills for `call` alone: with it the preflight finds out whether a job needs that
+    call.
+    """
     pyseccomp = _library()
     program = _empty(pyseccomp.ALLOW, machine)
     program.add_rule(pyseccomp.KILL_PROCESS, call)

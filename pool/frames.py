@@ -114,7 +114,8 @@ class Territory:
         return any(here == key(shard.folder) or within(here, shard) for shard in self._shards)
 
     def check_rest(self, rest: Sequence[Shard]) -> None:
-        """Take what is handed back: parts of what was handed out, in order, without overlap, behind the last finding.
+        """Take what is handed back: parts of what was handed out, in order, without overlap, behind the last
+        finding.
 
         And less than what was handed out: a worker that makes no progress would be fed for ever.
         """

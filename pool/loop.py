@@ -39,7 +39,7 @@ from ..policy.wire import (
     WorkerExited,
     WorkerSpawned,
 )
-from . import attest, refusals
+from . import attest, memory, refusals
 from .cells import Cell
 from .filters import compiled_filter
 from .frames import WorkerLied
@@ -74,6 +74,7 @@ class Loop:
         self._numbers = count(1)
         self._selector = selectors.DefaultSelector()
         self._selector.register(wake, selectors.EVENT_READ, self._take_commands)
+        self._look_at_memory_at = 0.0
         self._stopping = False
 
     # --- commands
@@ -150,9 +151,13 @@ class Loop:
                 with self._blaming(tenant):
                     self._enforce_deadlines(tenant, now)
                     self._schedule(tenant, now)
+            if now >= self._look_at_memory_at:
+                self._look_at_memory_at = now + memory.INTERVAL_SECONDS
 
     def shut_down(self) -> None:
-        """End everything, whether the loop was told to stop or died of a bug of ours: nobody may wait for ever."""
+        """End everything, whether the loop was told to stop or died of a bug of ours: nobody may wait for
+        ever.
+        """
         self._stopping = True
         while not self._commands.empty():
             self._commands.get()(self)
@@ -169,7 +174,9 @@ class Loop:
 
     @contextlib.contextmanager
     def _blaming(self, tenant: Tenant) -> Iterator[None]:
-        """A bug of ours that one tenant's work brings to light ends that tenant's searches, and nobody else's."""
+        """A bug of ours that one tenant's work brings to light ends that tenant's searches, and nobody
+        else's.
+        """
         try:
             yield
         except Exception:
@@ -193,6 +200,8 @@ class Loop:
             for worker in tenant.cell.workers.values()
             if worker.phase is not Phase.DYING
         ]
+        if any(search.shards.running for tenant in self._tenants for search in tenant.searches):
+            times.append(self._look_at_memory_at)
         nearest = min(times, default=float("inf"))
         return None if nearest == float("inf") else max(0.0, nearest - time.monotonic())
 
@@ -206,6 +215,17 @@ class Loop:
             if now >= worker.kill_at and worker.phase is not Phase.DYING:
                 worker.overstayed = True
                 worker.kill()
+        if now >= self._look_at_memory_at:
+            self._watch_memory(tenant, tenant.cell)
+
+    @staticmethod
+    def _watch_memory(tenant: Tenant, cell: Cell) -> None:
+        for worker in cell.workers.values():
+            if worker.phase is Phase.BUSY and worker.pidfd is not None:
+                pid = attest.pid_of(worker.pidfd)
+                if pid > 0 and memory.overdrawn(pid, tenant.policy.limits.worker_memory):
+                    worker.overdrawn = True
+                    worker.kill()
 
     def _schedule(self, tenant: Tenant, now: float) -> None:
         """Give every idle worker the earliest work there is; replace what is missing."""
@@ -495,7 +515,7 @@ class Loop:
             or tenant.cell is None
         ):
             return
-        report = report_on(worker.ready, tenant.cell.opened, tenant.cell.private_id)
+        report = report_on(worker.ready, tenant.cell.opened, tenant.cell.private_id, tenant.cell.group_report)
         if refused := tenant.policy.confinement.refused(report.missing):
             worker.kill()
             self._fail(tenant, refusals.policy_refuses(report, refused))
@@ -552,6 +572,7 @@ class Loop:
             else:
                 search.count_failed_load()
             return
-        search.bury(assignment.stretch, worker.page.last_words(), Skip.TIMED_OUT if too_long else None)
+        blame = Skip.OUT_OF_MEMORY if worker.overdrawn else Skip.TIMED_OUT if too_long else None
+        search.bury(assignment.stretch, worker.page.last_words(), blame)
         if search.shards.finished:
             search.finish()

@@ -43,8 +43,8 @@ class Window(NamedTuple):
 class Paths:
     """Virtual names for what a worker reports relative to a mount.
 
-    A byte that is no UTF-8 stands as `\\x{ff}` (escape.py), so that every result is JSON as it stands; requests take
-    such a path back (paths.py).
+    A byte that is no UTF-8 stands as `\\x{ff}` (escape.py), so that every result is JSON as it stands;
+    requests take such a path back (paths.py).
     """
 
     def __init__(self, virtual: str) -> None:
@@ -137,7 +137,8 @@ def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
     for found in outcome.found:
         if not exact and entries >= most:
             break
-        # A file that is cut in the middle counts up to the cut. A count is one entry, however many lines it counts.
+        # A file that is cut in the middle counts up to the cut. A count is one entry, however many lines it
+        # counts.
         lines += min(found.count, most - entries) if found.lines and not exact else found.count
         entries += len(found.lines) or 1
         files += 1

@@ -29,7 +29,8 @@ class Place(NamedTuple):
 def locate(path: str, roots: Sequence[Root]) -> Place:
     """The mount that `path` lies in, the longest virtual path winning. Raises PathError.
 
-    Escapes that results hold for bytes that are no UTF-8 are read back first, so that no check sees less than the disk.
+    Escapes that results hold for bytes that are no UTF-8 are read back first, so that no check sees less
+    than the disk.
     """
     path = escape.unescape(path) if isinstance(path, str) else path
     _refuse_by_spelling(path)

@@ -1,7 +1,7 @@
 """Before a pool serves anybody: does the sample job live under the filter, on this machine's C library?
 
-If it does not, the calls that the job makes and the list does not allow are found one by one, and named. Without this,
-a new C library would show as workers that die at random, on some files and not on others.
+If it does not, the calls that the job makes and the list does not allow are found one by one, and named.
+Without this, a new C library would show as workers that die at random, on some files and not on others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from .zygote import Zygote
 
 
 def proven_zygote() -> Zygote:
-    """A new zygote, on which the sample job has lived under the filter. Raises ConfinementError, PoolError."""
+    """A new zygote, on which the sample job has lived under the filter. Raises ConfinementError,
+    PoolError.
+    """
     zygote = Zygote()
     try:
         machine = platform.machine()
@@ -30,7 +32,9 @@ def proven_zygote() -> Zygote:
 
 
 def check(zygote: Zygote, rules: Sequence[Rule], machine: str) -> None:
-    """Raises ConfinementError, naming the calls that are wanting, unless the sample job lives under `rules`."""
+    """Raises ConfinementError, naming the calls that are wanting, unless the sample job lives under
+    `rules`.
+    """
     tried = zygote.try_filter(compiled(rules, machine))
     if tried.signal == 0 and tried.status == 0:
         return

@@ -11,6 +11,7 @@ import msgspec
 from ..policy import landlock
 from ..policy.confinement import Tier
 from ..policy.wire import CellOpened, Missed, Ready
+from .groups import GroupReport
 
 State = Literal["enforced", "partial", "absent", "not_requested"]
 
@@ -60,7 +61,9 @@ class ConfinementReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         return f"tier {self.tier}: {in_force}"
 
 
-def report_on(ready: Ready, opened: CellOpened, private_id: int | None) -> ConfinementReport:
+def report_on(
+    ready: Ready, opened: CellOpened, private_id: int | None, group: GroupReport
+) -> ConfinementReport:
     """The report on an attested worker."""
     rows = (
         LayerReport("zygote", "enforced", "exec'ed, empty environment"),
@@ -74,7 +77,7 @@ def report_on(ready: Ready, opened: CellOpened, private_id: int | None) -> Confi
         LayerReport("mdwe", "enforced") if ready.mdwe else LayerReport("mdwe", "absent", "needs Linux 6.3"),
         LayerReport("rlimits", "enforced"),
         LayerReport("seccomp", "enforced", "allow-list; anything else kills the worker"),
-        LayerReport("cgroup", "not_requested", "memory is bounded for each process"),
+        _cgroup(group),
         LayerReport("canary", "enforced", "a file outside could not be opened"),
         LayerReport("attestation", "enforced"),
     )
@@ -138,6 +141,14 @@ def _private_uid(opened: CellOpened, private_id: int | None) -> LayerReport:
             "owners cannot be mapped here: only files that everybody may read are searched",
         )
     return LayerReport("private_uid", "enforced", f"uid {private_id}")
+
+
+def _cgroup(group: GroupReport) -> LayerReport:
+    if not group.asked:
+        return LayerReport("cgroup", "not_requested", group.reason)
+    if not group.bytes:
+        return LayerReport("cgroup", "absent", group.reason, errno_name(group.errno))
+    return LayerReport("cgroup", "enforced", f"{group.bytes} bytes for the workspace")
 
 
 def _missed(layer: str, missed: Sequence[Missed]) -> Missed | None:

@@ -10,7 +10,9 @@ from .report import ConfinementReport
 
 
 class GlobEntry(msgspec.Struct, frozen=True):
-    """A path that the glob matched. Virtual, absolute; a byte that is no UTF-8 stands as `\\x{ff}` (escape.py)."""
+    """A path that the glob matched. Virtual, absolute; a byte that is no UTF-8 stands as `\\x{ff}`
+    (escape.py).
+    """
 
     path: str
     is_dir: bool = False

@@ -92,7 +92,9 @@ class Root:
                 os.close(self.fd)
 
     def _own_descriptor(self) -> int:
-        """A copy of the descriptor for one look-up: ours may be closed meanwhile, and its number be another's."""
+        """A copy of the descriptor for one look-up: ours may be closed meanwhile, and its number be
+        another's.
+        """
         with self._lock:
             if not self._open:
                 raise PoolError("workspace_closed", "The workspace is closed; open it again.")

@@ -50,6 +50,8 @@ class Worker:
         self.kill_at = float("inf")
         """Monotonic time after which it has overstayed."""
         self.overstayed = False
+        self.overdrawn = False
+        """It was killed since it held too much memory."""
         self.page = Page()
         self.channel, self.their_end = socket.socketpair()
         self.channel.setblocking(False)

@@ -77,7 +77,9 @@ class Zygote:
     def open_cell(
         self, order: OpenCell, channel: int, roots: Sequence[int]
     ) -> tuple[CellOpened, int] | CellFailed:
-        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not answer."""
+        """A new cell and its pidfd, or why there is none. Raises PoolError when the zygote does not
+        answer.
+        """
         answer, descriptors = self._ask(order, [channel, *roots])
         if isinstance(answer, CellOpened):
             return answer, descriptors[0]
@@ -86,14 +88,18 @@ class Zygote:
         raise _gone()
 
     def try_filter(self, program: bytes) -> FilterTried:
-        """How the sample job ends under a seccomp program. Raises PoolError when the zygote does not answer."""
+        """How the sample job ends under a seccomp program. Raises PoolError when the zygote does not
+        answer.
+        """
         answer, _ = self._ask(TryFilter(program), [])
         if not isinstance(answer, FilterTried):
             raise _gone()
         return answer
 
     def attempts(self) -> tuple[str, ...]:
-        """The attempts to get out that `doctor` can make. Raises PoolError when the zygote does not answer."""
+        """The attempts to get out that `doctor` can make. Raises PoolError when the zygote does not
+        answer.
+        """
         answer, _ = self._ask(ListAttempts(), [])
         if not isinstance(answer, Attempts):
             raise _gone()

@@ -13,9 +13,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-_CHUNK_CHARACTERS: Final = (
-    1 << 16
-)  # large enough that a write is cheap, small enough that `head` is served at once
+# Large enough that a write is cheap, small enough that `head` is served at once.
+_CHUNK_CHARACTERS: Final = 1 << 16
 
 
 class OutputFailed(Exception):
