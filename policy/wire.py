@@ -28,6 +28,9 @@ MAX_REPLY_BYTES: Final = 16 << 20
 """Largest frame from a worker. A worker ends its slice once it holds SLICE_BYTES, so an honest one stays far
 below; the margin is one file's lines."""
 SLICE_BYTES: Final = 1 << 20
+FILE_BYTES: Final = 6 << 20
+"""Text of one file's lines that a reply may hold, before the file is left in the middle. Text of characters
+that take three bytes stays below the bound on a reply, too."""
 MAX_CONTROL_BYTES: Final = 64 << 10
 
 MAX_PATH_BYTES: Final = 64 << 10
@@ -37,8 +40,8 @@ MAX_REST: Final = 2048
 MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
 SAMPLE_NAMES: Final = 5
-"""How many skipped entries of one reason are named: in a mark, and in a result. One number for both, or the names would
-depend on how the work was cut."""
+"""How many skipped entries of one reason are named: in a mark, and in a result. One number for both, or the
+names would depend on how the work was cut."""
 
 _Path = Annotated[bytes, msgspec.Meta(max_length=MAX_PATH_BYTES)]
 _Name = Annotated[bytes, msgspec.Meta(min_length=1, max_length=4096)]
@@ -81,6 +84,10 @@ class Shard(_Frame, frozen=True):
     folder: _Path
     first: _Name | None = None
     last: _Name | None = None
+    told: _Count = 0
+    """Of a single file: how many of its matching lines an earlier reply held. The search goes on behind
+    them.
+    """
 
 
 # --- supervisor -> worker
@@ -304,7 +311,9 @@ class TryControl(_Frame, tag="try_control", frozen=True):
 
 
 class ControlTried(_Frame, tag="control_tried", frozen=True):
-    """From the zygote: the errno that stopped the control; 0: it worked, so the bars have something to stop."""
+    """From the zygote: the errno that stopped the control; 0: it worked, so the bars have something to
+    stop.
+    """
 
     errno: int
 
@@ -344,7 +353,9 @@ class SpawnWorker(_Frame, tag="spawn_worker", frozen=True):
     root: int | None
     """Tier B: the mount to chroot into, the only one this worker sees. None: all of them."""
     attempt: str = ""
-    """Not a worker but a victim for `doctor`: once locked down, make this attempt to get out, say how it went, end."""
+    """Not a worker but a victim for `doctor`: once locked down, make this attempt to get out, say how it
+    went, end.
+    """
 
 
 class WorkerSpawned(_Frame, tag="worker_spawned", frozen=True):

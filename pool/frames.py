@@ -120,14 +120,24 @@ class Territory:
         And less than what was handed out: a worker that makes no progress would be fed for ever.
         """
         behind = max(self._last, _beginning(self._shards[0]))
-        for shard in rest:
+        for index, shard in enumerate(rest):
             _check_names(shard)
             begins = _beginning(shard)
-            if begins <= behind or _end(shard) <= begins:
+            if shard.told:
+                self._check_goes_on(shard, index)
+            elif begins <= behind or _end(shard) <= begins:
                 raise WorkerLied("a rest out of order, or nothing but what was handed out")
             if not any(_is_part(key(shard.folder), shard, mine) for mine in self._shards):
                 raise WorkerLied("a rest that was not handed out")
             behind = _end(shard)
+
+    def _check_goes_on(self, shard: Shard, index: int) -> None:
+        """A file that is left in the middle: the last one that anything was found in, and further on than
+        before.
+        """
+        before = next((mine.told for mine in self._shards if _is_same(mine, shard)), 0)
+        if index or shard.first != shard.last or _beginning(shard) != self._last or shard.told <= before:
+            raise WorkerLied("a file left in the middle that is not the one at hand")
 
 
 _PAST_EVERY_NAME: Final = b"\xff" * 4097
@@ -144,6 +154,10 @@ def _end(shard: Shard) -> Key:
     if shard.last is None:
         return (*key(shard.folder), _PAST_EVERY_NAME)
     return (*key(shard.folder), shard.last, _PAST_EVERY_NAME)
+
+
+def _is_same(one: Shard, other: Shard) -> bool:
+    return (one.folder, one.first, one.last) == (other.folder, other.first, other.last)
 
 
 def _check_names(shard: Shard) -> None:

@@ -232,7 +232,7 @@ class Loop:
         for search in [s for s in tenant.searches if s.over]:
             tenant.searches.remove(search)
             self._release_workers_of(tenant, search, now)
-        if tenant.cell is None or not tenant.searches:
+        if tenant.cell is None or not (tenant.searches or not tenant.report.done()):
             return
         self._staff(tenant, tenant.cell)
         if tenant.cell is None:
@@ -341,7 +341,7 @@ class Loop:
                 return
             self._spawn(tenant, root)
             missing -= 1
-        while missing > 0 and self._spawn(tenant, tenant.searches[0].query.root):
+        while missing > 0 and self._spawn(tenant, tenant.searches[0].query.root if tenant.searches else 0):
             missing -= 1
 
     def _spawn(self, tenant: Tenant, root: int | None) -> bool:

@@ -17,9 +17,11 @@ from typing import NamedTuple
 from ..policy.wire import Line
 from .roots import Root
 
-# What may stand before or behind a root that is spelled out: anything that does not go on with a name.
-_BEFORE = r"(?<![\w.\-])"
+# What follows a root that is spelled out: anything that does not go on with a name.
 _BEHIND = r"(?![\w\-]|\.[\w])"
+# Before a root of several components anything may stand (`-I/srv/ws/include`). A root of one (`/data`) tells
+# little, and would be found in the middle of many other paths.
+_BEFORE_SHORT = r"(?<![\w.\-])"
 
 ELLIPSIS = "..."
 """Stands where text of a line was left out; counted among the line's characters."""
@@ -44,11 +46,7 @@ class Mask:
         }
         longest_first = sorted(spellings, key=len, reverse=True)
         self._virtual = spellings
-        self._pattern = (
-            re.compile(_BEFORE + "(?:" + "|".join(map(re.escape, longest_first)) + ")" + _BEHIND)
-            if spellings
-            else None
-        )
+        self._pattern = re.compile("|".join(map(_spelled, longest_first))) if spellings else None
         self.margin = len(longest_first[0]) + 2 if spellings else 0
         """Characters to look at beyond a cut, so that no root is seen by half."""
 
@@ -99,3 +97,8 @@ def _with_marks(shown: str, before: bool, behind: bool, width: int) -> str:
     if behind:
         shown = shown[: width - len(ELLIPSIS)] + ELLIPSIS
     return shown
+
+
+def _spelled(root: str) -> str:
+    before = "" if root.count("/") > 1 else _BEFORE_SHORT
+    return before + re.escape(root) + _BEHIND

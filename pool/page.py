@@ -134,6 +134,7 @@ def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
     timing.
     """
     entries, files, lines = 0, 0, 0
+    previous: bytes | None = None
     for found in outcome.found:
         if not exact and entries >= most:
             break
@@ -141,7 +142,8 @@ def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
         # counts.
         lines += min(found.count, most - entries) if found.lines and not exact else found.count
         entries += len(found.lines) or 1
-        files += 1
+        files += found.path != previous  # a file with very many lines comes in several pieces
+        previous = found.path
     return Totals(entries if exact else min(entries, most), files, lines, exact)
 
 

@@ -18,8 +18,8 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def receive(channel: socket.socket, kind: Any) -> tuple[Any, list[int]] | None:
-    """The next message, of type or union `kind`, and its descriptors (close-on-exec); None once the supervisor is
-    gone.
+    """The next message, of type or union `kind`, and its descriptors (close-on-exec); None once the
+    supervisor is gone.
     """
     try:
         body, descriptors, _, _ = socket.recv_fds(

@@ -1,10 +1,12 @@
 """Attempts to get out, for `grille doctor`: what a worker that was taken over would try first.
 
-Each attempt is made twice: by a worker behind the bars, and by a process of the same kind without them. It returns when
-it got what it wanted and raises OSError when the kernel said no; a worker that the filter kills says nothing more.
-The judgement is made from outside (pool/doctor.py). Nothing here harms the machine it succeeds on.
+Each attempt is made twice: by a worker behind the bars, and by a process of the same kind without them. It
+returns when it got what it wanted and raises OSError when the kernel said no; a worker that the filter kills
+says nothing more. The judgement is made from outside (pool/doctor.py). Nothing here harms the machine it
+succeeds on.
 
-The whole list stands in the test suite (tests/escape); these are the ones that a user should see fail on their machine.
+The whole list stands in the test suite (tests/escape); these are the ones that a user should see fail on
+their machine.
 """
 
 from __future__ import annotations

@@ -124,7 +124,9 @@ def kind_of(parent: int, name: bytes) -> int:
 
 
 def has_other_names(parent: int, name: bytes) -> bool:
-    """Whether a file has hard links besides this one. What cannot be opened has none that could be read here."""
+    """Whether a file has hard links besides this one. What cannot be opened has none that could be read
+    here.
+    """
     try:
         file = os.open(name, OPEN_FILE, dir_fd=parent)
     except OSError:

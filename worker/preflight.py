@@ -1,6 +1,7 @@
 """The sample job under the real filter, in a process of its own, before anybody is served.
 
-A C library that needs one more system call than the list allows would otherwise show as workers that die at random.
+A C library that needs one more system call than the list allows would otherwise show as workers that die at
+random.
 """
 
 from __future__ import annotations

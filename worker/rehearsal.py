@@ -142,7 +142,10 @@ def _use_memory() -> None:
     for _ in range(64):
         grown += bytes(1 << 16)
     small = [str(number) for number in range(50_000)]
-    del small, grown[1 << 10 :]
+    heap = [
+        bytearray(4000) for _ in range(3000)
+    ]  # beyond pymalloc's blocks and below malloc's maps: the heap itself
+    del small, heap, grown[1 << 10 :]
 
 
 def _encode_and_decode() -> None:

@@ -11,17 +11,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Final
+from typing import Final, NamedTuple
 
-from ..policy.wire import Line, Query, Skip
+from ..policy.wire import FILE_BYTES, Line, Query, Skip
 from . import folders
-from .engines import Scanner
+from .engines import Hits, Scanner
 from .harvest import Harvest
-from .text import searchable
+from .text import Text, searchable
 
 _FIRST_READ: Final = 64 << 10
 """Most files are shorter, and a short read is the end of the file: one read, no fstat."""
 _NEXT_READ: Final = 1 << 20
+_LINE_OVERHEAD: Final = 32
+"""Bytes of a line in a reply beside its text."""
 
 _SKIP_BY_ERRNO: Final = {
     errno.ELOOP: Skip.SYMLINK,
@@ -47,57 +49,87 @@ def skip_reason(error: OSError) -> Skip:
     return _SKIP_BY_ERRNO.get(error.errno or 0, Skip.UNREADABLE)
 
 
+class _Searched(NamedTuple):
+    """A file of which more matched than one reply holds."""
+
+    path: bytes
+    text: Text
+    hits: Hits
+
+
 class FileScan:
     """Scans files for one query."""
 
     def __init__(self, query: Query, scanner: Scanner) -> None:
         self._scanner = scanner
         self._query = query
+        self._half_told: _Searched | None = None
         self.bytes = 0
 
-    def scan(self, parent: int, name: bytes, path: bytes, certain: bool, harvest: Harvest) -> None:
+    def scan(self, parent: int, name: bytes, path: bytes, certain: bool, told: int, harvest: Harvest) -> int:
         """Search the file `name` in the open folder `parent`; put what comes of it into `harvest`.
 
-        `certain`: the folder said that this is a regular file. Raises MemoryError.
+        `certain`: the folder said that this is a regular file. `told`: how many of its lines were reported
+        before. 0 when the file is done, else how many lines are told now: it is to be searched again, behind
+        them. Raises MemoryError.
         """
+        if told and self._half_told is not None and self._half_told.path == path:
+            return self._tell_lines(self._half_told, told, harvest)
+        self._half_told = None
         try:
             raw = self._read(parent, name, certain)
         except NotSearched as skipped:
             harvest.skip(skipped.reason, path)
-            return
+            return 0
         self.bytes += len(raw)
         text = searchable(raw)
-        if self._scanner.contains(text.data):
-            self._collect(text.data, path, harvest)
-        else:
+        if not self._scanner.contains(text.data):
             self._count_long_lines(text.data, path, harvest)
+        elif self._query.output == "content":
+            hits = self._scanner.scan(text.data, told + harvest.wanted)
+            return self._tell_lines(_Searched(path, text, hits), told, harvest)
+        else:
+            hits = self._scanner.scan(text.data, len(text.data) + 1 if self._query.output == "count" else 1)
+            if hits.starts:
+                harvest.add(path, count=len(hits.starts))
+            if hits.long_lines:
+                harvest.skip(Skip.LONG_LINE, path)
         if text.binary:
             harvest.skip(Skip.BINARY, path)
+        return 0
 
-    def _collect(self, data: bytes, path: bytes, harvest: Harvest) -> None:
-        wants_all = self._query.output == "count"
-        most = len(data) + 1 if wants_all else harvest.wanted if self._query.output == "content" else 1
-        hits = self._scanner.scan(data, most)
-        if hits.starts:
-            if self._query.output == "content":
-                harvest.add(path, count=len(hits.starts), lines=self._lines(data, hits.starts, hits.ends))
-            else:
-                harvest.add(path, count=len(hits.starts))
+    def _tell_lines(self, searched: _Searched, told: int, harvest: Harvest) -> int:
+        """Report the lines behind the first `told`; as `scan`, how many are told now if some are left."""
+        data, hits = searched.text.data, searched.hits
+        lines, whole = self._lines(data, hits.starts[told:], hits.ends[told:])
+        if lines:
+            harvest.add(searched.path, count=len(lines), lines=lines)
+        if not whole:
+            self._half_told = searched  # whoever goes on here need not search the file again
+            return told + len(lines)
         if hits.long_lines:
-            harvest.skip(Skip.LONG_LINE, path)
+            harvest.skip(Skip.LONG_LINE, searched.path)
+        if searched.text.binary:
+            harvest.skip(Skip.BINARY, searched.path)
+        return 0
 
     def _count_long_lines(self, data: bytes, path: bytes, harvest: Harvest) -> None:
         if len(data) > self._query.max_line_bytes and self._scanner.scan(data, 1).long_lines:
             harvest.skip(Skip.LONG_LINE, path)
 
-    def _lines(self, data: bytes, starts: list[int], ends: list[int]) -> tuple[Line, ...]:
-        lines = []
-        number, counted_to = 1, 0
+    def _lines(self, data: bytes, starts: list[int], ends: list[int]) -> tuple[tuple[Line, ...], bool]:
+        """The lines at these places, as many as fit one reply; and whether that is all of them."""
+        lines: list[Line] = []
+        number, counted_to, held = 1, 0, 0
         for start, end in zip(starts, ends, strict=True):
+            if held > FILE_BYTES:
+                return tuple(lines), False
             number += data.count(b"\n", counted_to, start)
             counted_to = start
-            lines.append(self._line(number, data[start:end]))
-        return tuple(lines)
+            line = self._line(number, data[start:end])
+            lines.append(line)
+            held += len(line.text) + _LINE_OVERHEAD
+        return tuple(lines), True
 
     def _line(self, number: int, raw: bytes) -> Line:
         text = raw.decode("utf-8", "replace")

@@ -29,8 +29,8 @@ from .timer import KillTimer
 _MOST_LEVELS: Final = 900
 """Stays below the limit on descriptors (confine/rlimits.py)."""
 _OPEN_SHARE: Final = 2
-"""A slice lasts at least this many times as long as opening its first folder took: far down a deep tree the opening
-alone would use up a slice, and the walk advance by one level a slice."""
+"""A slice lasts at least this many times as long as opening its first folder took: far down a deep tree the
+opening alone would use up a slice, and the walk advance by one level a slice."""
 _RUN: Final = 64
 """Entries in one shard of the rest: small enough to share out, large enough that a round trip is cheap
 beside it.
@@ -76,6 +76,8 @@ class Walk:
         self._avoid: dict[bytes, Skip] = {}
         self._stack: list[_Level] = []
         self._too_deep = False
+        self._told = 0
+        """Lines of the file at hand that are told, while it is left in the middle."""
 
     def run(
         self, shards: Sequence[Shard], avoid: Sequence[Avoid], slice_seconds: float, harvest: Harvest
@@ -91,6 +93,7 @@ class Walk:
         over_at = 0.0
         try:
             for index, shard in enumerate(shards):
+                self._told = shard.told
                 self._open(shard, harvest)
                 if not over_at:
                     opened = time.monotonic()
@@ -115,6 +118,9 @@ class Walk:
             level.next += 1
             now = time.monotonic()
             self._visit(level, entry, now, harvest)
+            if self._told:
+                level.next -= 1
+                return False
             if harvest.full or now > over_at or self._too_deep:
                 self._too_deep = False
                 return False
@@ -152,7 +158,8 @@ class Walk:
         self._page.note(Doing.SCANNING, path)
         self._page.files += 1
         self._timer.allow(self._query.scan_seconds, now)
-        files.scan(parent, entry.name, path, entry.kind == DT_REG, harvest)
+        told, self._told = self._told, 0
+        self._told = files.scan(parent, entry.name, path, entry.kind == DT_REG, told, harvest)
 
     def _find_out(self, parent: int, name: bytes, path: bytes) -> int:
         """The kind of an entry that no listing told: a shard of one name, or a file system that keeps it to
@@ -242,6 +249,9 @@ class Walk:
         for level in reversed(self._stack):
             left = level.entries[level.next :]
             at = 0
+            if self._told:
+                yield Shard(level.path, left[0].name, left[0].name, self._told)
+                self._told, at = 0, 1
             while at < len(left):
                 stop = at + 1
                 if left[at].kind != DT_DIR:

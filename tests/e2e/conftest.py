@@ -1,4 +1,6 @@
-"""What the end-to-end tests share: trees with an oracle beside them, a bounded wait, and results as bytes to compare."""
+"""What the end-to-end tests share: trees with an oracle beside them, a bounded wait, and results as bytes
+to compare.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,18 @@ import pytest
 import grille
 
 Result = grille.GrepResult | grille.GlobResult
-WORDS = ("needle", "NEEDLE", "hay", "import asyncio", "x = 1", "foo(bar)", "straße", "日本語", "tab\there", "")
+WORDS = (
+    "needle",
+    "NEEDLE",
+    "hay",
+    "import asyncio",
+    "x = 1",
+    "foo(bar)",
+    "straße",
+    "日本語",
+    "tab\there",
+    "",
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,9 @@ class Tree:
 
 
 def grow(root: Path, count: int, seed: int) -> Tree:
-    """A tree of `count` files, unbalanced, its names chosen so that the order by component is not the order by string."""
+    """A tree of `count` files, unbalanced, its names chosen so that the order by component is not the order
+    by string.
+    """
     chance = random.Random(seed)
     folders = [""]
     names = ["a", "a-b", "a.b", "a b", "B", "b", "z", "é", "0", "_", "A-", "aa"]
@@ -57,7 +72,8 @@ def grow(root: Path, count: int, seed: int) -> Tree:
             folders.append(child)
     found: dict[str, list[str]] = {}
     for number in range(count):
-        path = f"{chance.choice(folders)}{chance.choice(names)}{100 + number}{chance.choice(['.py', '.txt', '.md', ''])}"
+        suffix = chance.choice([".py", ".txt", ".md", ""])
+        path = f"{chance.choice(folders)}{chance.choice(names)}{100 + number}{suffix}"
         found[path] = [chance.choice(WORDS) + f" {number}" for _ in range(chance.randrange(12))]
     for folder in folders:
         (root / folder).mkdir(parents=True, exist_ok=True)
@@ -91,7 +107,9 @@ def policy_for() -> Callable[..., grille.Policy]:
 
 @pytest.fixture(scope="session")
 def as_bytes() -> Callable[[Result], bytes]:
-    """A result as JSON, without how long it took and what confined it: what must not differ between two runs."""
+    """A result as JSON, without how long it took and what confined it: what must not differ between two
+    runs.
+    """
 
     def encode(result: Result) -> bytes:
         fields = msgspec.structs.asdict(result)

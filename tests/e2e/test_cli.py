@@ -481,6 +481,7 @@ def test_the_same_files_as_ripgrep(tmp_path_factory: pytest.TempPathFactory, pat
     folder = tmp_path_factory.getbasetemp() / "two-thousand"
     if not folder.exists():
         generate(folder, 2000, seed=20261130)
+    assert rg is not None
     theirs = subprocess.run(
         [rg, "-l", "-uuu", "--crlf", pattern], cwd=folder, capture_output=True, check=False
     )
@@ -598,7 +599,7 @@ def test_output_that_cannot_be_written_is_told(tree: Path) -> None:
         ("from grille.cli import main; main(['--help'])", {"asyncio", "msgspec", "re2", "grille.pool"}),
         (
             "from grille.cli import main; main(['grep', '--help'])",
-            {"asyncio", "re2", "multiprocessing", "psutil"},
+            {"asyncio", "re2", "multiprocessing", "pyseccomp"},
         ),
     ],
 )

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import grille
 
 if TYPE_CHECKING:
-    from conftest import Tree
+    from tests.e2e.conftest import Tree
 
 Result = grille.GrepResult | grille.GlobResult
 Search = Callable[[grille.Workspace], Result]
@@ -86,7 +86,9 @@ def test_the_number_of_workers_does_not_show(
 def killer(
     pool: grille.Pool, strike: Strike, signals: list[signal.Signals], pause: float
 ) -> Iterator[list[int]]:
-    """Ends workers of the pool at random from another thread, with random signals; yields the list of the ended."""
+    """Ends workers of the pool at random from another thread, with random signals; yields the list of the
+    ended.
+    """
     ended: list[int] = []
     stop = threading.Event()
     chance = random.Random(7)
@@ -123,22 +125,28 @@ def test_workers_that_die_do_not_show(
     strike: Strike,
     signals: list[signal.Signals],
 ) -> None:
-    """Architecture: a shard whose worker died is run again. Results are the same bytes, whatever ended the worker."""
+    """Architecture: a shard whose worker died is run again. Results are the same bytes, whatever ended the
+    worker.
+    """
     with killer(pool, strike, signals, 0.06) as ended:
         for _ in range(60):
-            for name in SEARCHES:
+            for name, search in SEARCHES.items():
                 workers = (2, 4)[len(ended) % 2]
-                assert as_bytes(SEARCHES[name](workspaces[workers])) == references[name], name
+                assert as_bytes(search(workspaces[workers])) == references[name], name
             if len(ended) >= 60:
                 break
     assert len(ended) >= 20, "too few deaths to mean anything"
 
 
-@pytest.mark.parametrize("pattern", ["needle", "^hay", r"\d7$", "(?=.*x)x =", "straße|日本", " ", "(a)(?P<n>.)(?P=n)"])
+@pytest.mark.parametrize(
+    "pattern", ["needle", "^hay", r"\d7$", "(?=.*x)x =", "straße|日本", " ", "(a)(?P<n>.)(?P=n)"]
+)
 def test_lines_are_those_of_a_plain_loop(
     workspaces: dict[int, grille.Workspace], tree: Tree, pattern: str
 ) -> None:
-    """Contract 2.1, 4: the lines that `re` finds, in the order of paths by component and line numbers; all modes agree."""
+    """Contract 2.1, 4: the lines that `re` finds, in the order of paths by component and line numbers; all
+    modes agree.
+    """
     expected = tree.lines(pattern)
     content = workspaces[2].grep(pattern, limit=0)
     assert [(e.path.removeprefix("/mnt/tree/"), e.line_number, e.line) for e in content.entries] == expected
@@ -177,7 +185,9 @@ def test_pages_laid_end_to_end_are_the_whole(
     start: int,
     mode: Literal["content", "count"],
 ) -> None:
-    """Contract 2.3: following next_offset from anywhere gives each entry once; the last page alone is not truncated."""
+    """Contract 2.3: following next_offset from anywhere gives each entry once; the last page alone is not
+    truncated.
+    """
     total = len(whole[mode])
     first = max(start, total - 8 * limit)  # at most eight pages: small ones lie near the end
     laid: list[grille.GrepEntry] = []
@@ -207,7 +217,9 @@ def test_exactly_the_limit_is_not_truncated(tmp_path: Path, pool: grille.Pool, p
     workspace.close()
 
 
-def test_a_page_past_the_end_says_where_the_end_is(workspaces: dict[int, grille.Workspace], tree: Tree) -> None:
+def test_a_page_past_the_end_says_where_the_end_is(
+    workspaces: dict[int, grille.Workspace], tree: Tree
+) -> None:
     """Contract 2.3: past the end there are no entries, and a note with the total."""
     page = workspaces[2].grep("needle", offset=1_000_000)
     assert page.entries == ()
@@ -218,7 +230,9 @@ def test_a_page_past_the_end_says_where_the_end_is(workspaces: dict[int, grille.
 
 def test_ceilings_cut_what_is_asked_for(tree: Tree, pool: grille.Pool, policy_for: PolicyFor) -> None:
     """Contract 2.4: None is the default, 0 the ceiling, and nothing goes beyond it."""
-    with pool.open(policy_for(tree.root, grep_default=7, grep_ceiling=11, glob_default=3, glob_ceiling=5)) as workspace:
+    with pool.open(
+        policy_for(tree.root, grep_default=7, grep_ceiling=11, glob_default=3, glob_ceiling=5)
+    ) as workspace:
         assert [len(workspace.grep("e", limit=n).entries) for n in (None, 0, 4, 10**9)] == [7, 11, 4, 11]
         assert [len(workspace.glob("*", limit=n).entries) for n in (None, 0, 2, 10**9)] == [3, 5, 2, 5]
 
@@ -227,7 +241,9 @@ def test_ceilings_cut_what_is_asked_for(tree: Tree, pool: grille.Pool, policy_fo
 def test_named_skips_do_not_depend_on_how_the_work_was_cut(
     tmp_path: Path, pool: grille.Pool, policy_for: PolicyFor, as_bytes: AsBytes, links: int
 ) -> None:
-    """Contract 2.1, 2.6: which skips are named is a matter of order, not of where one worker's slice happened to end."""
+    """Contract 2.1, 2.6: which skips are named is a matter of order, not of where one worker's slice
+    happened to end.
+    """
     for number in range(links):
         (tmp_path / f"l{number:03}").symlink_to("nowhere")
         (tmp_path / f"l{number:03}d").mkdir()
@@ -263,7 +279,9 @@ def test_two_workspaces_never_share_a_worker(tree: Tree, policy_for: PolicyFor) 
         assert both >= of_one | of_two
 
 
-def test_workers_of_two_workspaces_have_ids_and_namespaces_of_their_own(tree: Tree, policy_for: PolicyFor) -> None:
+def test_workers_of_two_workspaces_have_ids_and_namespaces_of_their_own(
+    tree: Tree, policy_for: PolicyFor
+) -> None:
     """Confinement: workers of two tenants share neither user id (as root) nor process and mount namespaces."""
     with grille.Pool() as pool:
         seen: list[set[tuple[str, ...]]] = []
@@ -272,7 +290,10 @@ def test_workers_of_two_workspaces_have_ids_and_namespaces_of_their_own(tree: Tr
             pool.open(policy_for(tree.root)).grep("needle")
             mine = set(pool.worker_pids()) - before
             seen.append(
-                {tuple(os.readlink(f"/proc/{pid}/ns/{kind}") for kind in ("pid", "mnt", "net", "ipc")) for pid in mine}
+                {
+                    tuple(os.readlink(f"/proc/{pid}/ns/{kind}") for kind in ("pid", "mnt", "net", "ipc"))
+                    for pid in mine
+                }
             )
         assert seen[0]
         assert seen[1]
@@ -281,7 +302,9 @@ def test_workers_of_two_workspaces_have_ids_and_namespaces_of_their_own(tree: Tr
                 assert all(a != b for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.parametrize("pattern", ["import asyncio", "needle", "^x = 1 1", "foo\\(bar\\) .*7$", "tab\there"])
+@pytest.mark.parametrize(
+    "pattern", ["import asyncio", "needle", "^x = 1 1", "foo\\(bar\\) .*7$", "tab\there"]
+)
 def test_ripgrep_agrees_on_a_tree_of_2000_files(
     big: Tree, pool: grille.Pool, policy_for: PolicyFor, pattern: str
 ) -> None:
@@ -292,7 +315,9 @@ def test_ripgrep_agrees_on_a_tree_of_2000_files(
             pattern, case_sensitive=True, output_mode="files_with_matches", limit=0, no_ignore=True
         )
         counts = workspace.grep(pattern, case_sensitive=True, output_mode="count", limit=0, no_ignore=True)
-    theirs = subprocess.run([rg, "-uuu", "-0c", "-e", pattern, "."], cwd=big.root, capture_output=True, check=False)
+    theirs = subprocess.run(
+        [rg, "-uuu", "-0c", "-e", pattern, "."], cwd=big.root, capture_output=True, check=False
+    )
     expected = {}
     for row in theirs.stdout.splitlines():
         path, count = row.split(b"\0")
@@ -312,7 +337,9 @@ def ripgrep() -> str:
     """The outside truth, or a skip where it is not installed."""
     import sys
 
-    found = shutil.which("rg", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    found = shutil.which(
+        "rg", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    )
     if found is None:
         pytest.skip("ripgrep is not installed")
     return found

@@ -40,7 +40,7 @@ from grille.policy.errors import ConfinementError
 from grille.policy.limits import MIB, Limits
 from grille.policy.mounts import Mount
 from grille.policy.tenant import Policy
-from grille.policy.wire import HEADER, Ready, WorkerExited, WorkerSpawned
+from grille.policy.wire import HEADER, NotLockedDown, Ready, WorkerExited, WorkerSpawned
 from grille.pool import zygote as product_zygote
 from grille.pool.attest import attest
 from grille.pool.cells import Cell
@@ -222,6 +222,10 @@ def refusing(program: bytes) -> bytes:
 # --- the processes ---------------------------------------------------------------------------------------------------
 
 
+class NotReady(Exception):
+    """A worker could not put a layer in force, and said so."""
+
+
 class Inmate(NamedTuple):
     """One worker that is ready for an attempt."""
 
@@ -238,7 +242,9 @@ class Inmate(NamedTuple):
 class Jail:
     """The product's zygote with attempts for work, a process for controls, a victim, listeners, and the yard."""
 
-    def __init__(self) -> None:
+    def __init__(self, missing: str = "") -> None:
+        """`missing` names a layer that the lock-down leaves out (inside.MISSING)."""
+        self._missing = missing
         self.yard = Yard()
         self._ends = contextlib.ExitStack()
         self._cells: dict[bytes, Cell] = {}
@@ -292,6 +298,7 @@ class Jail:
             outside=str(self.yard.outside),
             secret=str(self.yard.outside / "secret.txt"),
             writable=str(self.yard.outside / "public.txt"),
+            missing=self._missing,
         )
         path = self.yard.base.parent / (self.yard.base.name + ".settings")
         path.write_bytes(msgspec.msgpack.encode(settings))
@@ -341,6 +348,8 @@ class Jail:
                     assert isinstance(told, WorkerSpawned), f"a worker died before it was ready: {told}"
                     worker.pidfd = descriptor
             for frame in worker.receive() or []:
+                if isinstance(frame, NotLockedDown):
+                    raise NotReady(frame.layer, frame.errno)
                 assert isinstance(frame, Ready), frame
                 worker.ready = frame
             if worker.ready is not None and worker.pidfd is not None:

@@ -8,6 +8,7 @@ Invariant: both kinds of process run the same code for an attempt and report it 
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import marshal
 import os
@@ -16,6 +17,7 @@ import signal
 import socket
 import sys
 import types
+from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -37,6 +39,8 @@ class Settings(msgspec.Struct):
     outside: str
     secret: str
     writable: str
+    missing: str
+    """The layer that is taken away, if any: a key of MISSING."""
 
 
 def perform() -> NoReturn:
@@ -116,13 +120,103 @@ def zygote(control: int, settings_file: str) -> NoReturn:
     from grille.worker.confine import descriptors
 
     cell.Server = _AttemptServer  # type: ignore[assignment, misc]
-    _leak(prepare(settings_file))
+    settings = prepare(settings_file)
+    _leak(settings)
+    MISSING[settings.missing]()
     leaks = set(range(FIRST_LEAK, FIRST_LEAK + len(LEAKS)))
     # The cell closes what it does not need; here it forgets to, so that the worker's own closing is what is tested.
     builder.descriptors = types.SimpleNamespace(  # type: ignore[assignment]
         close_all_but=lambda kept: descriptors.close_all_but(leaks | set(kept))
     )
     zygote.main(control)
+
+
+# --- layers taken away: lock-downs that went wrong -------------------------------------------------------------------
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+def _without_prctl(*options: int) -> None:
+    """The lock-down skips these options of prctl(2)."""
+    from grille.worker.confine import kernel
+
+    real = kernel.prctl
+    kernel.prctl = lambda option, *rest: 0 if option in options else real(option, *rest)
+
+
+def _without_seccomp() -> None:
+    from grille.worker.confine import seccomp
+
+    seccomp.load = _nothing
+
+
+def _without_landlock() -> None:
+    from grille.worker.confine import landlock
+
+    landlock.restrict_self = _nothing
+
+
+def _without_no_new_privs() -> None:
+    """The two layers that need it would fail, and be noticed; so they are left out with it."""
+    _without_prctl(38)
+    _without_seccomp()
+    _without_landlock()
+
+
+def _without_private_uid() -> None:
+    from grille.worker.confine import identity
+
+    identity.become = _nothing
+
+
+def _without_rlimits() -> None:
+    from grille.worker.confine import rlimits
+
+    rlimits.apply = _nothing
+
+
+def _without_empty_root() -> None:
+    from grille.worker.confine import mounts
+
+    mounts.enter_empty_root = lambda: True
+
+
+def _without_closing() -> None:
+    from grille.worker.confine import descriptors
+
+    descriptors.close_all_but = _nothing
+
+
+def _with_a_thread() -> None:
+    from grille.worker.confine import identity
+
+    real = identity.become
+
+    def become(private_id: int | None) -> None:
+        lock = _thread.allocate_lock()
+        lock.acquire()
+        _thread.start_new_thread(lock.acquire, ())  # for ever
+        real(private_id)
+
+    identity.become = become
+
+
+MISSING: Final[dict[str, Callable[[], None]]] = {
+    "": _nothing,
+    "seccomp": _without_seccomp,
+    "landlock": _without_landlock,
+    "no_new_privs": _without_no_new_privs,
+    "no_new_privs alone": lambda: _without_prctl(38),
+    "private_uid": _without_private_uid,
+    "bounding set": lambda: _without_prctl(24),
+    "one thread": _with_a_thread,
+    "empty root": _without_empty_root,
+    "close_fds": _without_closing,
+    "rlimits": _without_rlimits,
+    "dumpable": lambda: _without_prctl(4),
+}
 
 
 def controls(channel_fd: int, settings_file: str) -> NoReturn:

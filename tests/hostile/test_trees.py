@@ -72,9 +72,11 @@ def zoo(tmp_path: Path, outside: Path) -> Iterator[Path]:
 def test_a_tree_of_traps_is_answered_at_once_and_each_trap_is_counted(
     zoo: Path, open_tree: Open, skips: Skips
 ) -> None:
-    """Contract 2.6 and 6: links, special files, locked and huge files are counted by reason; all else is found."""
+    """Contract 2.6 and 6: links, special files, locked and huge files are counted by reason; all else is
+    found.
+    """
     result = open_tree(zoo).grep("needle")
-    assert paths(result) == ["a.txt", "evil\n\x1b[2J: needle.txt", "latin-\udce9.txt", "z/last.txt"]
+    assert paths(result) == ["a.txt", "evil\n\x1b[2J: needle.txt", "latin-\\x{e9}.txt", "z/last.txt"]
     assert skips(result) == {"symlink": 6, "special_file": 2, "unreadable": 2, "too_large": 1}
     assert result.incomplete
     assert result.reasons == ("unreadable",)
@@ -93,7 +95,9 @@ def test_each_skip_names_its_first_entries(zoo: Path, open_tree: Open) -> None:
 def test_nothing_behind_a_link_or_a_lock_is_told(
     zoo: Path, open_tree: Open, said: Said, pattern: str
 ) -> None:
-    """Contract 6: what a link points at and what cannot be read yields no entry, and not one byte of its text."""
+    """Contract 6: what a link points at and what cannot be read yields no entry, and not one byte of its
+    text.
+    """
     result = open_tree(zoo).grep(pattern)
     assert result.entries == ()
     text = said(result)
@@ -111,7 +115,8 @@ def test_a_glob_lists_links_as_nothing_and_enters_none(zoo: Path, open_tree: Ope
 
 
 @pytest.mark.parametrize(
-    "start", ["link_to_folder", "link_to_passwd", "link_outside", "link_up", "link_to_itself", "link_to_nothing"]
+    "start",
+    ["link_to_folder", "link_to_passwd", "link_outside", "link_up", "link_to_itself", "link_to_nothing"],
 )
 def test_a_start_path_through_a_link_that_leaves_is_not_found(zoo: Path, open_tree: Open, start: str) -> None:
     """Contract 6 and 7: a link that leaves the mount gets the answer of a path that does not exist."""
@@ -132,7 +137,9 @@ def test_a_start_path_that_is_no_file_is_refused(zoo: Path, open_tree: Open, sta
     assert refused.value.code == "not_file"
 
 
-def test_a_start_path_through_a_link_that_stays_is_the_folder_it_means(tmp_path: Path, open_tree: Open) -> None:
+def test_a_start_path_through_a_link_that_stays_is_the_folder_it_means(
+    tmp_path: Path, open_tree: Open
+) -> None:
     """Contract 6: a start path may go through a link that stays within the mount; with or without a slash."""
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "x.txt").write_text("needle\n")
@@ -155,15 +162,21 @@ def test_a_device_node_is_never_read(tmp_path: Path, open_tree: Open, skips: Ski
     assert skips(result) == {"special_file": 1}
 
 
-def test_a_device_node_named_as_a_pattern_prefix_is_never_read(zoo: Path, open_tree: Open, skips: Skips) -> None:
+def test_a_device_node_named_as_a_pattern_prefix_is_never_read(
+    zoo: Path, open_tree: Open, skips: Skips
+) -> None:
     """Contract 3: a glob that spells out a name goes straight to it; a FIFO there is still no file."""
     result = open_tree(zoo).grep("needle", glob="./fifo")
     assert result.entries == ()
     assert skips(result) == {"special_file": 1}
 
 
-def test_a_file_that_turns_into_a_fifo_and_back_never_hangs(tmp_path: Path, open_tree: Open, skips: Skips) -> None:
-    """Fault K1, with a race: a name is a file or a FIFO by turns. Each search ends, and finds it or counts it."""
+def test_a_file_that_turns_into_a_fifo_and_back_never_hangs(
+    tmp_path: Path, open_tree: Open, skips: Skips
+) -> None:
+    """Fault K1, with a race: a name is a file or a FIFO by turns. Each search ends, and finds it or counts
+    it.
+    """
     shown = tmp_path / "shown"
     shown.mkdir()
     target, file, fifo = shown / "turning", tmp_path / "file", tmp_path / "fifo"
@@ -227,9 +240,11 @@ def deep_tree(root: Path, levels: int) -> Iterator[list[str]]:
         os.close(at)
 
 
-@pytest.mark.parametrize("levels", [1500, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("levels", [1000, pytest.param(5000, marks=pytest.mark.long)])
 def test_a_deep_tree_is_searched_to_its_end(tmp_path: Path, open_tree: Open, levels: int) -> None:
-    """No depth ends a walk: not descriptors, not recursion, not PATH_MAX. Only time does, where a policy gives too little."""
+    """No depth ends a walk: not descriptors, not recursion, not PATH_MAX. Only time does, where a policy
+    gives too little.
+    """
     with deep_tree(tmp_path, levels) as expected:
         workspace = open_tree(tmp_path, scan_seconds=30, folder_seconds=30, request_seconds=60)
         for found in (workspace.glob("*.txt"), workspace.grep("needle", output_mode="files_with_matches")):
@@ -243,8 +258,8 @@ def test_a_tree_of_5000_levels_is_answered_in_time_and_what_is_missing_is_told(
     """Contract 2.5: what could not be reached in time is counted; what was reached is found, in order."""
     with deep_tree(tmp_path, 5000) as expected:
         began = time.monotonic()
-        found = open_tree(tmp_path, scan_seconds=0.1, folder_seconds=0.1, request_seconds=5).grep("needle")
-        assert time.monotonic() - began < 10
+        found = open_tree(tmp_path, scan_seconds=0.1, folder_seconds=0.1, request_seconds=2).grep("needle")
+        assert time.monotonic() - began < 2 + 5
     assert paths(found) == [path for path in expected if path in paths(found)]
     assert found.complete == (paths(found) == expected)
     if found.incomplete:
@@ -289,7 +304,9 @@ def test_a_carriage_return_before_a_newline_belongs_to_the_line_end(tmp_path: Pa
     assert workspace.grep("needle$", output_mode="count").entries[0].count == 1
 
 
-def test_a_late_nul_ends_the_text_and_the_result_says_so(tmp_path: Path, open_tree: Open, skips: Skips) -> None:
+def test_a_late_nul_ends_the_text_and_the_result_says_so(
+    tmp_path: Path, open_tree: Open, skips: Skips
+) -> None:
     """Contract 4 (fault C9): a NUL in the first 8 KiB skips a file; a later one ends its search there."""
     (tmp_path / "early.bin").write_bytes(b"needle\n\0\n")
     (tmp_path / "late.bin").write_bytes(b"needle 1\n" + b"filler\n" * 3000 + b"\0\nneedle 2\n")
@@ -329,8 +346,12 @@ def test_unmarked_utf16_is_counted_as_binary(tmp_path: Path, open_tree: Open, sk
     assert skips(result) == {"binary": 1}
 
 
-def test_bytes_that_are_no_utf8_are_shown_replaced_and_the_search_goes_on(tmp_path: Path, open_tree: Open) -> None:
-    """Contract 4 (faults B9, B10): such a byte is U+FFFD in the line; other lines and files are not touched."""
+def test_bytes_that_are_no_utf8_are_shown_replaced_and_the_search_goes_on(
+    tmp_path: Path, open_tree: Open
+) -> None:
+    """Contract 4 (faults B9, B10): such a byte is U+FFFD in the line; other lines and files are not
+    touched.
+    """
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9 needle\nneedle\n")
     result = open_tree(tmp_path).grep("needle")
     assert [entry.line for entry in result.entries] == ["caf\ufffd needle", "needle"]
@@ -391,14 +412,20 @@ def test_denied_entries_are_neither_named_nor_counted(tmp_path: Path, pool: gril
     (tmp_path / "ok.txt").write_text("needle\n")
     policy = grille.Policy(mounts=[grille.Mount("/mnt/tree", host=str(tmp_path))], deny=["keys/**", "*.pem"])
     with pool.open(policy) as workspace:
-        for result in (workspace.grep("needle"), workspace.glob("**"), workspace.glob("*.pem", no_ignore=True)):
+        for result in (
+            workspace.grep("needle"),
+            workspace.glob("**"),
+            workspace.glob("*.pem", no_ignore=True),
+        ):
             assert not {"keys", "pem"} & set(said(result.entries and result).replace("/", ".").split("."))
             assert result.skipped == ()
             assert result.complete
 
 
 def test_a_name_that_is_a_regex_or_a_glob_is_found_as_it_is(tmp_path: Path, open_tree: Open) -> None:
-    """Contract 3: when a name holds `[` and that very path exists, it is found; colons and spaces are no separators."""
+    """Contract 3: when a name holds `[` and that very path exists, it is found; colons and spaces are no
+    separators.
+    """
     names = ["app/[id]/page.tsx", "a:12:b.txt", "file with space.py", "{x}.txt", "- [ ].txt"]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -409,7 +436,9 @@ def test_a_name_that_is_a_regex_or_a_glob_is_found_as_it_is(tmp_path: Path, open
         assert paths(workspace.glob(name)) == [name]
 
 
-def test_a_file_that_grows_or_shrinks_while_it_is_read_ends(tmp_path: Path, open_tree: Open, skips: Skips) -> None:
+def test_a_file_that_grows_or_shrinks_while_it_is_read_ends(
+    tmp_path: Path, open_tree: Open, skips: Skips
+) -> None:
     """Faults J7 and its neighbours: a file truncated or growing under the scan costs no worker its life."""
     target = tmp_path / "moving.txt"
     target.write_bytes(b"needle\n")

@@ -1,4 +1,6 @@
-"""Masking: host paths in line text become virtual ones, before the cut, so that no cut shows half of one (contract 2.7)."""
+"""Masking: host paths in line text become virtual ones, before the cut, so that no cut shows half of one
+(contract 2.7).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ ONE = mask_of((VIRTUAL, HOST))
     ],
 )
 def test_a_root_is_masked_wherever_it_is_a_whole_path(text: str, expected: str) -> None:
-    """A root is masked at the text's end and before `/`, quotes, brackets, `:`; what stands before it does not save it."""
+    """A root is masked at the text's end and before `/`, quotes, brackets, `:`; what stands before it does
+    not save it.
+    """
     assert ONE.apply(text).text == expected
 
 
@@ -86,12 +90,16 @@ def test_a_root_is_masked_wherever_it_is_a_whole_path(text: str, expected: str) 
     ],
 )
 def test_a_sibling_is_not_touched(text: str) -> None:
-    """Fault L12: a path that merely begins like a root is another path; it is not turned into one that does not exist."""
+    """Fault L12: a path that merely begins like a root is another path; it is not turned into one that does
+    not exist.
+    """
     assert ONE.apply(text).text == text
 
 
 def test_the_longest_root_wins() -> None:
-    """Of two roots, one within the other, the inner one is masked as itself, in whatever order they were given."""
+    """Of two roots, one within the other, the inner one is masked as itself, in whatever order they were
+    given.
+    """
     outer, inner = ("/mnt/outer", "/srv/a"), ("/mnt/inner", "/srv/a/b")
     for mask in (mask_of(outer, inner), mask_of(inner, outer)):
         text = mask.apply("/srv/a/b/c /srv/a/c /srv/a/bc /srv/a/b").text
@@ -118,14 +126,18 @@ def test_a_root_with_characters_of_a_pattern_is_text() -> None:
 
 
 TEXTS = st.lists(
-    st.sampled_from([HOST, HOST + "/", HOST[:9], HOST[9:], "-old", "/", ":", "'", " ", "x", "é", "日本", "." * 9]),
+    st.sampled_from(
+        [HOST, HOST + "/", HOST[:9], HOST[9:], "-old", "/", ":", "'", " ", "x", "é", "日本", "." * 9]
+    ),
     max_size=40,
 ).map("".join)
 
 
 @given(TEXTS, st.data())
 def test_places_move_with_the_text(text: str, data: st.DataObject) -> None:
-    """A place that was outside every root is at the same character afterwards; one within a root is at its beginning."""
+    """A place that was outside every root is at the same character afterwards; one within a root is at its
+    beginning.
+    """
     place = data.draw(st.integers(0, len(text)))
     masked = ONE.apply(text, place)
     (moved,) = masked.places
@@ -142,7 +154,9 @@ def test_masking_twice_is_masking_once(text: str) -> None:
 
 
 def shipped(text: str, match: int, width: int, margin: int) -> Line:
-    """What a worker sends of a line: a window that reaches a margin beyond whatever can be shown (contract 2.7)."""
+    """What a worker sends of a line: a window that reaches a margin beyond whatever can be shown (contract
+    2.7).
+    """
     if len(text) <= width:
         return Line(1, text, 0, len(text), 0)
     first = max(0, match - width - margin)
@@ -151,7 +165,9 @@ def shipped(text: str, match: int, width: int, margin: int) -> Line:
 
 @given(TEXTS, st.integers(20, 120), st.data())
 def test_no_cut_shows_half_a_root(text: str, width: int, data: st.DataObject) -> None:
-    """Contract 2.7: what a cut line shows is a piece of the whole line, masked whole: never part of a host path."""
+    """Contract 2.7: what a cut line shows is a piece of the whole line, masked whole: never part of a host
+    path.
+    """
     match = data.draw(st.integers(0, len(text)))
     shown = ONE.window(shipped(text, match, width, ONE.margin), width)
     whole = ONE.apply(text).text
@@ -161,7 +177,9 @@ def test_no_cut_shows_half_a_root(text: str, width: int, data: st.DataObject) ->
 
 
 def core(shown: str) -> str:
-    """A shown line without its marks. A line that holds such dots itself loses them, too, and is still a piece."""
+    """A shown line without its marks. A line that holds such dots itself loses them, too, and is still a
+    piece.
+    """
     return shown.removeprefix(ELLIPSIS).removesuffix(ELLIPSIS)
 
 
@@ -176,7 +194,9 @@ def test_the_match_is_in_the_window(text: str, width: int, data: st.DataObject) 
 
 
 @given(st.text(max_size=300), st.integers(20, 80), st.data())
-def test_a_line_that_fits_is_shown_whole_and_a_cut_is_marked(text: str, width: int, data: st.DataObject) -> None:
+def test_a_line_that_fits_is_shown_whole_and_a_cut_is_marked(
+    text: str, width: int, data: st.DataObject
+) -> None:
     """Contract 4: at most `width` characters, with marks exactly where text was left out."""
     match = data.draw(st.integers(0, len(text)))
     shown = ONE.window(shipped(text, match, width, ONE.margin), width)
@@ -207,12 +227,12 @@ def test_a_line_that_lies_about_itself_is_cut_all_the_same(
 
 
 def test_masking_makes_a_line_longer_before_it_is_cut() -> None:
-    """Contract 2.7: sort, mask, truncate: a line that fits and no longer does once masked is cut to its width."""
+    """Contract 2.7: sort, mask, truncate: a line that fits and no longer does once masked is cut to its
+    width.
+    """
     mask = mask_of(("/a/very/long/virtual/name/indeed", "/h"))
     line = "/h " * 60
     shown = mask.window(Line(1, line, 0, len(line), 0), 200)
     assert len(shown) == 200
     assert shown.endswith(ELLIPSIS)
     assert "/h " not in shown
-
-

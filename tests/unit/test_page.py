@@ -105,10 +105,16 @@ def test_what_lies_behind_the_cut_does_not_show(
 
 @pytest.mark.parametrize("reason", list(Skip))
 def test_failures_make_a_result_incomplete_and_rules_do_not(reason: Skip) -> None:
-    """Contract 2.5, 2.6: every skip is counted; those that should have been searched make the result incomplete."""
+    """Contract 2.5, 2.6: every skip is counted; those that should have been searched make the result
+    incomplete.
+    """
     fields = fields_of(outcome([], [SkipMark(0, reason, 7, (b"a", b"b"))]))
     (skipped,) = fields["skipped"]
-    assert (skipped.reason, skipped.count, skipped.first) == (reason.name.lower(), 7, ("/mnt/w/a", "/mnt/w/b"))
+    assert (skipped.reason, skipped.count, skipped.first) == (
+        reason.name.lower(),
+        7,
+        ("/mnt/w/a", "/mnt/w/b"),
+    )
     failed = reason in {Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED}
     assert fields["incomplete"] == failed
     assert fields["reasons"] == ((reason.name.lower(),) if failed else ())
@@ -150,9 +156,11 @@ def test_a_cut_names_where_to_go_on() -> None:
         ("/mnt/w", b"", "/mnt/w"),
         ("/", b"a", "/a"),
         ("/", b"", "/"),
-        ("/mnt/w", b"\xff\n", "/mnt/w/\udcff\n"),
+        ("/mnt/w", b"\xff\n", "/mnt/w/\\x{ff}\n"),
     ],
 )
 def test_paths_are_virtual(virtual: str, path: bytes, shown: str) -> None:
-    """Contract 1: paths that callers get are virtual and absolute; bytes that are no UTF-8 can be turned back."""
+    """Contract 1: paths that callers get are virtual and absolute; bytes that are no UTF-8 are escaped
+    reversibly.
+    """
     assert page.Paths(virtual).virtual(path) == shown

@@ -1,4 +1,6 @@
-"""Start paths: refused on the raw string, found by components, opened beneath the mount, hidden where a rule denies them."""
+"""Start paths: refused on the raw string, found by components, opened beneath the mount, hidden where a
+rule denies them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grille.policy.errors import CODES, PathError
+from grille.policy.errors import PathError
 from grille.policy.globs import compile_filter
 from grille.policy.mounts import Mount
 from grille.pool.paths import Place, denied, locate, start_of
@@ -48,11 +50,15 @@ ROOTS = cast(
     ],
 )
 def test_a_path_lies_in_the_innermost_mount(path: str, place: Place) -> None:
-    """Contract 1 (fault L2): whole components decide, the longest virtual path wins; `/mnt/w-evil` is not in `/mnt/w`."""
+    """Contract 1 (fault L2): whole components decide, the longest virtual path wins; `/mnt/w-evil` is not
+    in `/mnt/w`.
+    """
     assert locate(path, ROOTS) == place
 
 
-@pytest.mark.parametrize("path", ["/", "/mnt", "/mnt/wx", "/mnt/w2/a", "/etc/passwd", "/dat", "/database", "/h/x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/mnt", "/mnt/wx", "/mnt/w2/a", "/etc/passwd", "/dat", "/database", "/h/x"]
+)
 def test_what_lies_in_no_mount_is_not_found(path: str) -> None:
     """Contract 7: outside gets the answer of absent; a host path is no way in."""
     with pytest.raises(PathError) as refused:
@@ -62,16 +68,17 @@ def test_what_lies_in_no_mount_is_not_found(path: str) -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_located_or_refused(path: str) -> None:
-    """No text makes anything but a place in a mount or a PathError; a place never holds `..` or an empty component."""
+    """No text makes anything but a place in a mount or a PathError; a place never holds `..` or an empty
+    component.
+    """
     for spelled in (path, "/mnt/w/" + path):
         try:
             place = locate(spelled, ROOTS)
-        except PathError as refused:
-            assert refused.code in CODES
-        else:
-            assert not {"..", "."} & set(place.below.split("/"))
-            assert "//" not in place.below
-            assert "\0" not in place.below
+        except PathError:
+            continue
+        assert not {"..", "."} & set(place.below.split("/"))
+        assert "//" not in place.below
+        assert "\0" not in place.below
 
 
 @pytest.fixture
@@ -105,12 +112,15 @@ def root(tmp_path: Path) -> Iterator[Root]:
     ],
 )
 def test_a_start_path_is_resolved_within_its_mount(root: Root, below: str, path: bytes, kind: str) -> None:
-    """Contract 6: a start path may go through a link that stays within the mount, and is then the real folder."""
+    """Contract 6: a start path may go through a link that stays within the mount, and is then the real
+    folder.
+    """
     assert root.resolve(below, "/mnt/w/x") == (path, kind)
 
 
 @pytest.mark.parametrize(
-    "below", ["leaves", "absolute", "round", "magic", "magic/etc", "loop", "nope", "real/file.txt/x", "real/nope/x"]
+    "below",
+    ["leaves", "absolute", "round", "magic", "magic/etc", "loop", "nope", "real/file.txt/x", "real/nope/x"],
 )
 def test_what_leaves_is_as_what_is_not_there(root: Root, below: str) -> None:
     """Faults L1, L4: no link and no `..` within one leads out; the answer does not tell what is behind it."""

@@ -1,4 +1,6 @@
-"""The order of a search, against a model: a random tree, workers that finish in any order, die, and hand back rests."""
+"""The order of a search, against a model: a random tree, workers that finish in any order, die, and hand
+back rests.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,11 @@ def folder_of(tree: Node, path: Sequence[bytes]) -> Node:
 def names_in(tree: Node, shard: Shard) -> list[bytes]:
     """The entries of a shard's run."""
     names = sorted(folder_of(tree, components(shard.folder)))
-    return [n for n in names if (shard.first is None or n >= shard.first) and (shard.last is None or n <= shard.last)]
+    return [
+        n
+        for n in names
+        if (shard.first is None or n >= shard.first) and (shard.last is None or n <= shard.last)
+    ]
 
 
 def components(path: bytes) -> tuple[bytes, ...]:
@@ -140,7 +146,9 @@ def entries_of(found: Sequence[Found]) -> list[tuple[bytes, int]]:
 
 
 def simulate(tree: Node, need: int, seed: int) -> tuple[ShardList, list[Stretch]]:
-    """Runs a search to its end. Workers take, finish in any order, and die; those left over at the end are returned."""
+    """Runs a search to its end. Workers take, finish in any order, and die; those left over at the end are
+    returned.
+    """
     chance = random.Random(seed)
     model = Model(tree, need, chance)
     query = content_query(need)
@@ -168,7 +176,9 @@ def simulate(tree: Node, need: int, seed: int) -> tuple[ShardList, list[Stretch]
 
 @given(trees, st.integers(0, 2**32))
 def test_results_are_the_walk_in_order_whoever_finishes_first(tree: Node, seed: int) -> None:
-    """Contract 2.1: with nothing cut, the list spells every finding and every skip once, in order, each at its place."""
+    """Contract 2.1: with nothing cut, the list spells every finding and every skip once, in order, each at
+    its place.
+    """
     files = walked(tree)
     need = sum(max(lines, 0) for _, lines in files) + 1
     shards, running = simulate(tree, need, seed)
@@ -184,7 +194,9 @@ def test_results_are_the_walk_in_order_whoever_finishes_first(tree: Node, seed: 
 
 @given(trees, st.integers(1, 12), st.integers(0, 2**32))
 def test_an_early_stop_keeps_exactly_the_first_entries(tree: Node, need: int, seed: int) -> None:
-    """Contract 2.2: what is kept begins with the first `need` of the order; only what cannot be on the page is dropped."""
+    """Contract 2.2: what is kept begins with the first `need` of the order; only what cannot be on the page
+    is dropped.
+    """
     everything = [(b"/".join(path), n) for path, lines in walked(tree) for n in range(1, lines + 1)]
     shards, _ = simulate(tree, need, seed)
     kept = entries_of(shards.results()[0])
@@ -214,13 +226,17 @@ def test_what_was_dropped_stays_dropped(tree: Node, need: int, seed: int) -> Non
 
 @given(trees, st.integers(1, 20), st.integers(0, 2**32))
 def test_memory_is_bounded_by_what_is_wanted(tree: Node, need: int, seed: int) -> None:
-    """Fault J1: less than twice the wanted entries are ever held, however many there are (asserted at each step)."""
+    """Fault J1: less than twice the wanted entries are ever held, however many there are (asserted at each
+    step).
+    """
     shards, _ = simulate(tree, need, seed)
     assert entry_count(shards.results()[0]) < 2 * need
 
 
 def test_the_earliest_waiting_stretch_is_taken_with_its_waiting_neighbours() -> None:
-    """Work goes out in path order; a share joins neighbours only as long as nothing that runs lies between them."""
+    """Work goes out in path order; a share joins neighbours only as long as nothing that runs lies between
+    them.
+    """
     shards = ShardList(Shard(b""), 100)
     first = shards.take(1)
     assert first is not None
@@ -243,7 +259,9 @@ def test_the_earliest_waiting_stretch_is_taken_with_its_waiting_neighbours() -> 
 
 
 def test_a_late_early_shard_pushes_later_entries_off_the_page() -> None:
-    """Contract 2.2: entries found first but later in the order give way to earlier ones that are found last."""
+    """Contract 2.2: entries found first but later in the order give way to earlier ones that are found
+    last.
+    """
     shards = ShardList(Shard(b""), 2)
     first = shards.take(1)
     assert first is not None

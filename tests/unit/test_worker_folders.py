@@ -33,7 +33,9 @@ def kind_by_scandir(entry: os.DirEntry[bytes]) -> int:
 
 
 def test_a_listing_has_the_names_and_kinds_of_scandir_in_the_order_of_bytes(folder: tuple[Path, int]) -> None:
-    """Contract 2.1: sorted by name as bytes; every kind is told: files, folders, links, and all that is never read."""
+    """Contract 2.1: sorted by name as bytes; every kind is told: files, folders, links, and all that is
+    never read.
+    """
     path, opened = folder
     here = os.fsencode(path)
     for name in (b"a", b"B", b"a-b", b"a b", b"\xff\xfe", b"\xc3\xa9", b"new\nline", b"\x01", b"n" * 255):
@@ -132,7 +134,9 @@ def test_status_is_that_of_fstat(size: int) -> None:
 
 
 def test_existence_is_told_of_what_cannot_be_opened_too(folder: tuple[Path, int]) -> None:
-    """An entry that cannot be opened is there all the same: who tries to read it will find out why it cannot."""
+    """An entry that cannot be opened is there all the same: who tries to read it will find out why it
+    cannot.
+    """
     (folder[0] / "l").symlink_to("nowhere")
     (folder[0] / "f").touch(0)
     assert folders.exists(folder[1], b"l")

@@ -13,7 +13,9 @@ events = st.lists(st.sampled_from(["hit", *Skip]), max_size=60)
 
 @given(events)
 def test_skips_keep_their_place_their_count_and_their_first_names(happened: list[str | Skip]) -> None:
-    """Contract 2.6: of what stands between two findings, each reason is one mark: how many, and the first few by name."""
+    """Contract 2.6: of what stands between two findings, each reason is one mark: how many, and the first
+    few by name.
+    """
     harvest = Harvest(1000)
     expected: dict[tuple[int, Skip], list[bytes]] = {}
     hits = 0
@@ -33,7 +35,9 @@ def test_skips_keep_their_place_their_count_and_their_first_names(happened: list
 
 @given(st.lists(st.integers(0, 4), max_size=20), st.integers(1, 30))
 def test_a_harvest_is_full_when_it_holds_what_is_wanted(sizes: list[int], need: int) -> None:
-    """A reply carries no more than the page can need: `wanted` and `full` count lines where there are lines."""
+    """A reply carries no more than the page can need: `wanted` and `full` count lines where there are
+    lines.
+    """
     harvest = Harvest(need)
     held = 0
     for number, size in enumerate(sizes):
@@ -44,7 +48,9 @@ def test_a_harvest_is_full_when_it_holds_what_is_wanted(sizes: list[int], need: 
 
 
 def test_a_harvest_is_full_when_it_grows_too_long() -> None:
-    """A reply stays far below the length that the supervisor takes, be it all text, all names, or all skips."""
+    """A reply stays far below the length that the supervisor takes, be it all text, all names, or all
+    skips.
+    """
     harvest = Harvest(10**9)
     harvest.add(b"a", lines=(Line(1, "x" * SLICE_BYTES, 0, 1, 0),))
     assert harvest.full

@@ -70,7 +70,9 @@ def test_a_nul_in_marked_text_is_a_nul_of_the_text() -> None:
     assert not searchable(codecs.BOM_UTF16_LE + "ab".encode("utf-16-le")).binary
 
 
-@pytest.mark.parametrize("raw", [codecs.BOM_UTF16_LE + b"a", codecs.BOM_UTF16_LE + b"\x00\xd8", codecs.BOM_UTF32_LE + b"abc"])
+@pytest.mark.parametrize(
+    "raw", [codecs.BOM_UTF16_LE + b"a", codecs.BOM_UTF16_LE + b"\x00\xd8", codecs.BOM_UTF32_LE + b"abc"]
+)
 def test_broken_marked_text_is_replaced_and_not_refused(raw: bytes) -> None:
     """Half a unit or half a pair at the end is U+FFFD (or `?`), and the search goes on."""
     searchable(raw).data.decode("utf-8")

@@ -1,15 +1,16 @@
-"""The limit of a scan is the kernel's timer: armed so that a step always gets its time, and never much more."""
+"""The limit of a scan is the kernel's timer: armed so that a step always gets its time, and never much
+more.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grille.worker import timer
 from grille.worker.timer import KillTimer
 
 
@@ -29,14 +30,19 @@ class Kernel:
     def monotonic(self) -> float:
         return self.now
 
+    def stand_in(self, patch: pytest.MonkeyPatch) -> None:
+        """No test of this file arms the real timer: its default action is this process's death."""
+        fake = SimpleNamespace(setitimer=self.setitimer, ITIMER_REAL=signal.ITIMER_REAL)
+        patch.setattr("grille.worker.timer.signal", fake)
+        patch.setattr("grille.worker.timer.time", SimpleNamespace(monotonic=self.monotonic))
+
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
-    """No test of this file arms the real timer: its default action is this process's death."""
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    """A kernel that stands in for the real one during the test."""
     stand_in = Kernel()
-    monkeypatch.setattr(timer.signal, "setitimer", stand_in.setitimer)
-    monkeypatch.setattr(timer.time, "monotonic", stand_in.monotonic)
-    yield stand_in
+    stand_in.stand_in(monkeypatch)
+    return stand_in
 
 
 @given(
@@ -50,8 +56,7 @@ def test_each_step_gets_its_time_and_at_most_a_tenth_more(steps: list[tuple[floa
     """After allow(t) the process lives for at least t and at most 1.1 t, whatever was allowed before."""
     with pytest.MonkeyPatch.context() as patch:
         kernel = Kernel()
-        patch.setattr(timer.signal, "setitimer", kernel.setitimer)
-        patch.setattr(timer.time, "monotonic", kernel.monotonic)
+        kernel.stand_in(patch)
         kill = KillTimer()
         for seconds, spent in steps:
             kill.allow(seconds, kernel.now)

@@ -29,7 +29,7 @@ def document(answer: Answer) -> str:
             Skipped(
                 reason,
                 skips.count,
-                tuple(escape.unicode_text(start.path(name)) for start, name in skips.first),
+                tuple(start.path(name) for start, name in skips.first),
             )
             for reason, skips in answer.skipped.items()
         ],
@@ -46,5 +46,5 @@ def encoded(value: object) -> str:
 
 
 def _entry(row: Row) -> msgspec.Struct:
-    path = escape.unicode_text(row.start.path(row.entry.path))
+    path = row.start.path(row.entry.path)
     return row.entry if path == row.entry.path else msgspec.structs.replace(row.entry, path=path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Generic, Literal, TypeVar
+from typing import Final, Literal
 
 from ..policy.tenant import Policy
 from ..pool.report import ConfinementReport
@@ -21,7 +21,8 @@ from .options import Common
 from .starts import Start, overlapping
 
 Tool = Literal["glob", "grep"]
-R = TypeVar("R", GlobResult, GrepResult)
+Ask = Callable[[Workspace, Start, int, int], GlobResult | GrepResult]
+"""Runs the request: workspace, start, offset, limit."""
 
 _NAMES_OF_A_REASON: Final = 5
 
@@ -95,7 +96,7 @@ class Answer:
             skips.first += [(start, name) for name in skip.first][: _NAMES_OF_A_REASON - len(skips.first)]
 
 
-class Gathering(Generic[R]):
+class Gathering:
     """One command's search."""
 
     def __init__(
@@ -103,9 +104,8 @@ class Gathering(Generic[R]):
         tool: Tool,
         common: Common,
         policies: Iterable[tuple[Policy, list[Start]]],
-        ask: Callable[[Workspace, Start, int, int], R],
+        ask: Ask,
     ) -> None:
-        """`ask` runs the request: workspace, start, offset, limit."""
         self._common = common
         self._policies = [*policies]
         self._ask = ask
@@ -184,7 +184,7 @@ class Gathering(Generic[R]):
             answer.files -= len(repeated)
         self._cut()
 
-    def _pages(self, workspace: Workspace, start: Start) -> Iterator[R]:
+    def _pages(self, workspace: Workspace, start: Start) -> Iterator[GlobResult | GrepResult]:
         offset: int | None = 0
         while offset is not None:
             result = self._ask(workspace, start, offset, 0)

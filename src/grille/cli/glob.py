@@ -38,7 +38,7 @@ def glob(
     def ask(workspace: Workspace, start: Start, offset: int, limit: int) -> GlobResult:
         return workspace.glob(
             pattern,
-            start.virtual,
+            start.request,
             include_dirs=include_dirs,
             limit=limit,
             offset=offset,

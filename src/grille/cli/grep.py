@@ -89,7 +89,7 @@ def grep(
     def ask(workspace: Workspace, start: Start, offset: int, limit: int) -> GrepResult:
         return workspace.grep(
             pattern,
-            start.virtual,
+            start.request,
             glob=globs or None,
             literal=literal,
             case_sensitive=case_sensitive,

@@ -22,7 +22,7 @@ from .starts import Start
 
 MAX_FILE_BYTES: Final = 1 * GIB
 _WORKER_MEMORY: Final = 6 * GIB  # address space: such a file, read, joined and decoded
-_SCAN_SECONDS: Final = 5.0  # such a file, read from a disk
+_SCAN_SECONDS: Final = 3.0  # most of such a file, from memory; a pattern that never ends costs as long
 _PAGE: Final = int(BOUNDS["grep_ceiling"].greatest)
 
 

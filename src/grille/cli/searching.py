@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ..pool.workspace import Workspace
 from . import log, reach, streams
 from .document import document
 from .exits import Exit
-from .gather import Answer, Gathering, R, Tool
+from .gather import Answer, Ask, Gathering, Tool
 from .options import Common
-from .starts import Start, real_starts, virtual_starts
+from .starts import real_starts, virtual_starts
 from .summary import summary
 from .text import rows
 
 
-def search(
-    tool: Tool, common: Common, paths: Sequence[str], ask: Callable[[Workspace, Start, int, int], R]
-) -> Exit:
+def search(tool: Tool, common: Common, paths: Sequence[str], ask: Ask) -> Exit:
     """Run one command's search and print what comes of it. Raises GrilleError and OutputFailed."""
     if common.policy is None:
         policies = [*reach.own_policies(real_starts(paths), common.timeout)]

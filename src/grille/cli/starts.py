@@ -17,27 +17,36 @@ from ..pool import escape
 
 
 class Start(NamedTuple):
-    """Where one search starts."""
+    """Where one search starts.
 
-    virtual: str | None
-    """What the workspace calls it; None: its first mount."""
-    real: str | None
-    """The true path, which results show in JSON; None: the virtual one."""
-    typed: str | None
+    The workspace takes and gives paths in the form of `escape.unicode_text`, but for a mount's own part of a
+    result, which stands as the policy spells it.
+    """
+
+    request: str | None
+    """What the workspace is asked for; None: its first mount."""
+    virtual: str | None = None
+    """How the paths of results begin; None under a policy file."""
+    real: str | None = None
+    """The true path, which stands in its place in JSON; None under a policy file."""
+    typed: str | None = None
     """How the user spelled it; text output begins with it. None: the current folder, which is left out."""
-    mount: Mount | None
+    mount: Mount | None = None
     """What must be mounted; None under a policy file."""
 
     def path(self, virtual: str) -> str:
-        """The absolute path of a result, for a program."""
+        """The absolute path of a result, for a program: without surrogates."""
         below = self._below(virtual)
-        return virtual if below is None or self.real is None else _joined(self.real, below)
+        return (
+            virtual if below is None or self.real is None else _joined(escape.unicode_text(self.real), below)
+        )
 
     def label(self, virtual: str) -> str:
-        """The path of a result, for a person: relative if the PATH was, as ripgrep shows it."""
+        """The path of a result, for a person: relative if the PATH was, as ripgrep shows it; not escaped."""
         below = self._below(virtual)
-        if below is None or self.real is None:
-            return virtual
+        if below is None:
+            return escape.unescape(virtual)
+        below = escape.unescape(below)
         return _joined(self.typed, below) if self.typed is not None else below or "."
 
     def _below(self, virtual: str) -> str | None:
@@ -52,8 +61,8 @@ class Start(NamedTuple):
 def virtual_starts(paths: Sequence[str]) -> list[Start]:
     """Starts under a policy file, each place once."""
     if not paths:
-        return [Start(None, None, None, None)]
-    return [Start(path, None, path, None) for path in dict.fromkeys(paths)]
+        return [Start(None)]
+    return [Start(path) for path in dict.fromkeys(paths)]
 
 
 def real_starts(paths: Sequence[str]) -> list[Start]:
@@ -69,7 +78,7 @@ def real_starts(paths: Sequence[str]) -> list[Start]:
 
 def overlapping(starts: Sequence[Start]) -> bool:
     """Whether one start lies within another, so that both searches can meet the same files."""
-    places = [start.real or start.virtual or "" for start in starts]
+    places = [start.real or start.request or "" for start in starts]
     inside = {place.rstrip("/") for place in places}
     return any(parent in inside for place in places for parent in _parents(place))
 
@@ -89,8 +98,9 @@ def _real_start(typed: str | None) -> Start:
         raise _absent(typed) from None
     folder = real if is_folder else os.path.dirname(real)
     mount = _mount(folder)
-    virtual = mount.virtual if is_folder else _joined(mount.virtual, os.path.basename(real))
-    return Start(virtual, real, typed, mount)
+    below = "" if is_folder else escape.unicode_text(os.path.basename(real))
+    request = _joined(escape.unicode_text(mount.virtual), below)
+    return Start(request, _joined(mount.virtual, below), real, typed, mount)
 
 
 def _mount(folder: str) -> Mount:

@@ -1,0 +1,64 @@
+"""A lock-down that went wrong is noticed before the worker gets any work: each layer is left out once, on purpose."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+
+import pytest
+
+from grille.pool.attest import NotConfined
+from grille.pool.filters import compiled_filter
+
+from .harness import Jail, NotReady
+
+_AS_ROOT = os.geteuid() == 0
+
+
+def judged(missing: str) -> str:
+    """What the product says of a worker that lacks this."""
+    with contextlib.closing(Jail(missing)) as jail, contextlib.closing(jail.cell(compiled_filter())) as cell:
+        try:
+            jail.end(jail.spawn(cell))
+        except NotConfined as refused:
+            return refused.layer
+        except NotReady as failed:
+            layer, number = failed.args
+            return f"{layer}: {errno.errorcode[number]}"
+    return "confined"
+
+
+def test_a_whole_lock_down_is_accepted() -> None:
+    """The control of the next test."""
+    assert judged("") == "confined"
+
+
+@pytest.mark.parametrize(
+    ("missing", "verdict"),
+    [
+        ("seccomp", "seccomp"),
+        ("landlock", "landlock"),
+        ("no_new_privs", "no_new_privs"),
+        ("no_new_privs alone", "landlock: EPERM"),
+        ("private_uid", "attestation"),
+        ("one thread", "attestation"),
+        ("empty root", "canary"),
+    ],
+)
+def test_a_missing_layer_is_noticed(missing: str, verdict: str) -> None:
+    """The kernel's word and the canaries tell of it, and the worker is refused."""
+    assert judged(missing) == verdict
+
+
+@pytest.mark.skipif(not _AS_ROOT, reason="an ordinary user has no bounding set to lose")
+def test_a_capability_that_could_come_back_is_noticed() -> None:
+    """A bounding set that is not empty is refused."""
+    assert judged("bounding set") == "attestation"
+
+
+@pytest.mark.parametrize("missing", ["close_fds", "rlimits", "dumpable"])
+@pytest.mark.xfail(reason="attestation does not look at it", strict=True)
+def test_what_attestation_does_not_see_yet(missing: str) -> None:
+    """These layers are put in force and trusted: nothing from outside would tell if they were not."""
+    assert judged(missing) != "confined"

@@ -1,0 +1,516 @@
+"""A worker that was taken over says anything, at any speed, or nothing: the supervisor answers all the same.
+
+Each lie (liars.py) is told by real workers behind the real bars, and each test asks for all of this:
+
+ * the request ends, with a result that says what it lacks or with a typed error, by its deadline and a grace;
+ * what lied is dead: no process lives that the pool does not count;
+ * another workspace of the same pool is served meanwhile and afterwards, with the same answer and without a long wait;
+ * the supervisor's memory stays within a bound at every moment, and no descriptor and no process is left;
+ * a lie is in the log as a security event, in words that tell which one it was.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import psutil
+import pytest
+
+import grille
+from grille.pool import zygote as product_zygote
+
+from .liars import BYTES, DEATHS, LIES, PLACES, RESTS, SHAPES, WORDS
+
+BOOT: Final = (
+    "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; "
+    f"sys.path.append({str(Path(__file__).parent)!r}); "
+    "from liars import zygote; zygote(int(sys.argv[1]))"
+)
+MIB: Final = 1 << 20
+REQUEST_SECONDS: Final = 1.5
+LIMITS: Final = grille.Limits(
+    request_seconds=REQUEST_SECONDS, compile_seconds=0.3, scan_seconds=0.3, folder_seconds=0.3, workers=2
+)
+GRACE_SECONDS: Final = 1.5
+"""Beyond the deadline: for the machine's other work, not for the supervisor."""
+LONGEST_WAIT: Final = 1.0
+"""What a neighbour's request, of some milliseconds, may take at most."""
+MOST_AT_ANY_TIME: Final = 192 * MIB
+"""Of the supervisor's growth, while two workers send frames of 16 MiB as fast as they can."""
+MOST_KEPT: Final = 64 * MIB
+
+
+@dataclass
+class Neighbour:
+    """An honest workspace on the liars' pool, asked again and again while they lie."""
+
+    workspace: grille.Workspace
+    expected: int
+    slowest: float = 0.0
+    peak: int = 0
+    asked: int = 0
+    wrong: list[object] = field(default_factory=list)
+
+    def ask(self) -> None:
+        """One request, and a look at our own memory."""
+        began = time.monotonic()
+        try:
+            answer: object = len(self.workspace.grep("needle").entries)
+        except grille.GrilleError as error:
+            answer = error
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.peak = max(self.peak, resident())
+        self.asked += 1
+        if answer != self.expected:
+            self.wrong.append(answer)
+
+
+def resident() -> int:
+    return int(psutil.Process().memory_info().rss)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def workers_alive() -> set[int]:
+    """Workers as the kernel knows them: what the cells, which the zygote has forked, have forked."""
+    (zygote,) = [child for child in psutil.Process().children() if any("liars" in part for part in child.cmdline())]
+    found = set()
+    for cell in zygote.children():
+        try:
+            found |= {worker.pid for worker in cell.children() if worker.status() != psutil.STATUS_ZOMBIE}
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def eventually(condition: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 5
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"did not come true: {what}")
+        time.sleep(0.005)
+
+
+@dataclass
+class Scene:
+    """A pool of which some workspaces lie."""
+
+    pool: grille.Pool
+    neighbour: Neighbour
+    base: Path
+    opened: int = 0
+
+    def tree(self) -> Path:
+        """A folder `d` and its neighbours, and a second mount for the order."""
+        self.opened += 1
+        root = self.base / str(self.opened)
+        (root / "tree" / "d").mkdir(parents=True)
+        (root / "orders").mkdir()
+        for name in ("d/a.txt", "d/b.txt", "c.txt"):
+            (root / "tree" / name).write_text("needle\n")
+        return root
+
+    def open(self, root: Path, **limits: Any) -> grille.Workspace:
+        mounts = [grille.Mount("/mnt/tree", host=str(root / "tree")), grille.Mount("/mnt/orders", host=str(root / "orders"))]
+        return self.pool.open(grille.Policy(mounts=mounts, limits=msgspec.structs.replace(LIMITS, **limits)))
+
+
+def order(root: Path, lie: str) -> None:
+    """Tell a workspace's workers what to do from now on."""
+    assert lie in LIES
+    (root / "orders" / "new").write_text(lie)
+    os.replace(root / "orders" / "new", root / "orders" / "lie")
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(product_zygote, "_BOOT", BOOT.replace("{", "{{").replace("}", "}}"))
+        with grille.Pool() as pool:
+            scene = Scene(pool, Neighbour(None, 3), tmp_path_factory.mktemp("scene"))  # type: ignore[arg-type]
+            root = scene.tree()
+            order(root, "honest")
+            scene.neighbour.workspace = scene.open(root, request_seconds=20, scan_seconds=5, compile_seconds=5)
+            for _ in range(20):
+                scene.neighbour.ask()
+            yield scene
+
+
+Answer = grille.GrepResult | grille.GlobResult | grille.GrilleError
+
+
+def bounded(ask: Callable[[], Answer]) -> Answer:
+    """The answer or the error; fails where neither comes by the deadline and its grace."""
+    answers: list[Answer | BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except BaseException as error:
+            answers.append(error)
+
+    asking = threading.Thread(target=run, daemon=True)
+    asking.start()
+    asking.join(REQUEST_SECONDS + GRACE_SECONDS)
+    if not answers:
+        pytest.fail("no answer by the deadline")
+    if isinstance(answers[0], BaseException) and not isinstance(answers[0], grille.GrilleError):
+        raise answers[0]
+    return answers[0]
+
+
+def in_short(answer: Answer) -> str:
+    """Why an answer is incomplete, or the code of the error."""
+    if isinstance(answer, grille.GrilleError):
+        return answer.code
+    return "+".join(answer.reasons) or "complete"
+
+
+def grep(workspace: grille.Workspace) -> Answer:
+    return workspace.grep("needle", "/mnt/tree/d", limit=0)
+
+
+@dataclass
+class Heard:
+    """What came of a lie."""
+
+    answer: Answer
+    security: str
+    """The security events in the log, a line each."""
+
+    def __str__(self) -> str:
+        return in_short(self.answer)
+
+
+Tell = Callable[..., Heard]
+
+
+@pytest.fixture
+def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
+    """Has a new workspace tell a lie, asks it once, and looks at everything that the module's docstring names."""
+    stop = threading.Event()
+    neighbour = scene.neighbour
+    neighbour.slowest, neighbour.peak, neighbour.asked = 0.0, 0, 0
+
+    def pester() -> None:
+        while not stop.is_set():
+            neighbour.ask()
+
+    pestering = threading.Thread(target=pester)
+    before_memory, before_descriptors = resident(), descriptors()
+    before_workers = workers_alive()
+    caplog.set_level(logging.WARNING, "grille")
+
+    def tell_(lie: str, ask: Callable[[grille.Workspace], Answer] = grep, **limits: Any) -> Heard:
+        root = scene.tree()
+        order(root, "honest")
+        with scene.open(root, **limits) as workspace:
+            order(root, lie)
+            pestering.start()
+            answer = bounded(lambda: ask(workspace))
+            eventually(lambda: workers_alive() <= set(scene.pool.worker_pids()), "every liar is dead")
+            order(root, "honest")
+            again = [bounded(lambda: grep(workspace)) for _ in range(4)][-1]
+            assert in_short(again) == "complete", "an honest worker is believed again"
+        return Heard(answer, "\n".join(m for m in caplog.messages if m.startswith("security:")))
+
+    try:
+        yield tell_
+    finally:
+        stop.set()
+        if pestering.ident is not None:
+            pestering.join()
+    neighbour.ask()
+    assert neighbour.wrong == []
+    assert neighbour.asked > 1
+    assert neighbour.slowest < LONGEST_WAIT
+    assert neighbour.peak - before_memory < MOST_AT_ANY_TIME
+    assert resident() - before_memory < MOST_KEPT
+    eventually(lambda: descriptors() == before_descriptors, "no descriptor is left")
+    eventually(lambda: workers_alive() == before_workers, "no worker is left")
+
+
+def lies_like(*prefixes: str) -> list[str]:
+    return [name for name in LIES if name.startswith(prefixes)]
+
+
+def test_every_lie_is_told(request: pytest.FixtureRequest) -> None:
+    """Each lie of the table stands in a test: a lie that nobody tells shows nothing."""
+    told = {
+        value
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.module is request.module and hasattr(item, "callspec")
+        for value in item.callspec.params.values()
+    }
+    if len(told) > 100:  # the whole module was collected
+        assert told >= set(LIES) - {"honest"}
+
+
+# --- frames ---------------------------------------------------------------------------------------------------------
+
+LENGTHS: Final = {"a length of 4 GiB": "4294967295 bytes", "a length of 17 MiB": "17825792 bytes"}
+
+
+@pytest.mark.parametrize("stage", ["query", "ticket"])
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes_that_are_no_frame(tell: Tell, name: str, stage: str) -> None:
+    """A length is checked before a byte of the body is read, the body is decoded strictly: anything else ends the worker."""
+    heard = tell(f"{name}, {stage}")
+    assert str(heard) == "lost_worker"
+    assert LENGTHS.get(name, "frame") in heard.security
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_frames_of_the_wrong_shape(tell: Tell, name: str) -> None:
+    """Every field is of its type and within its bound before anybody looks at it."""
+    heard = tell(name)
+    assert str(heard) == "lost_worker"
+    assert "a malformed frame" in heard.security
+
+
+# --- turns ----------------------------------------------------------------------------------------------------------
+
+OUT_OF_TURN: Final = lies_like(
+    "ready again",
+    "not locked down after all",
+    "an attempt to get out",
+    "done with what was never begun",
+    "another ticket done",
+    "a ticket done twice",
+    "another query",
+    "a query loaded",
+    "refused in the middle",
+)
+
+
+@pytest.mark.parametrize("lie", OUT_OF_TURN)
+def test_frames_out_of_turn(tell: Tell, lie: str) -> None:
+    """Each frame has its turn. One that comes out of it ends the worker, and changes nobody's search."""
+    heard = tell(lie)
+    # One that comes behind an honest answer may come too late to do harm; one at the start may end workers for ever.
+    allowed = {"after": {"complete", "lost_worker"}, "start": {"lost_worker", "deadline"}}
+    assert str(heard) in allowed.get(lie.rpartition(", ")[2], {"complete" if "twice" in lie else "lost_worker", "lost_worker"})
+    assert any(words in heard.security for words in ("a frame out of turn", "nobody asked for"))
+
+
+def test_a_refusal_is_told_in_one_plain_line(tell: Tell) -> None:
+    """A worker may refuse a pattern in words of its own: they reach the caller as one printable line of bounded length."""
+    heard = tell("refused with strange words")
+    assert str(heard) == "pattern_invalid"
+    assert str(heard.answer).isprintable()
+    assert len(str(heard.answer)) < 10_000
+
+
+# --- content --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("what", ["finding", "skip"])
+def test_paths_outside_what_was_handed_out(tell: Tell, what: str, place: str) -> None:
+    """What a worker names lies in the shards that it was given, as a path that a folder can hold."""
+    heard = tell(f"a {what}: {place}")
+    if (what, place) in {("skip", "the folder itself")}:  # an honest skip: a folder that could not be listed
+        assert str(heard) == "unreadable"
+        return
+    assert str(heard) == "lost_worker"
+    assert "outside the shards" in heard.security or "a path that no folder holds" in heard.security
+
+
+IMPOSSIBLE: Final = {
+    "findings out of order": "findings out of order",
+    "findings in the order of strings": "findings out of order",
+    "a finding twice": "findings out of order",
+    "more entries than asked for": "entries where",
+    "more files than asked for": "lines that nobody asked for|count that is not|entries where",
+    "a path without lines": "a count that is not its lines'",
+    "a count that is not its lines'": "a count that is not its lines'",
+    "a count of nothing": "a count that is not its lines'",
+    "a skip behind the last finding": "a skip that stands nowhere",
+    "a skip of fewer than it names": "a skip that stands nowhere",
+}
+
+
+@pytest.mark.parametrize("lie", IMPOSSIBLE)
+def test_findings_that_cannot_be(tell: Tell, lie: str) -> None:
+    """Findings stand in order, once each, no more of them than asked for, and count what they hold."""
+    heard = tell(lie)
+    assert str(heard) == "lost_worker"
+    assert any(words in heard.security for words in IMPOSSIBLE[lie].split("|"))
+
+
+@pytest.mark.parametrize("output_mode", ["files_with_matches", "count"])
+def test_lines_that_nobody_asked_for(tell: Tell, output_mode: Any) -> None:
+    """Where paths are asked for, a worker has no lines to send."""
+    heard = tell(
+        "a line of number zero",
+        lambda workspace: workspace.grep("needle", "/mnt/tree/d", output_mode=output_mode),
+    )
+    assert str(heard) == "lost_worker"
+    assert "lines that nobody asked for" in heard.security
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "lines out of order",
+        "a line twice",
+        "a line of number zero",
+        "more of a line than there is room for",
+        "a match outside its line",
+        "a line longer than told",
+        "skips out of order",
+        "a skip twice",
+        "skips past counting",
+    ],
+)
+def test_a_result_keeps_its_promises_whatever_is_made_up(tell: Tell, lie: str) -> None:
+    """A match can be made up, the form of a result cannot: lines ascend from 1 and are shown within their width, skips are
+    counted once for a reason, and the whole is JSON as it stands."""
+    heard = tell(lie)
+    if isinstance(heard.answer, grille.GrilleError) or heard.security:
+        return
+    result = heard.answer
+    assert isinstance(result, grille.GrepResult)
+    json.loads(msgspec.json.encode(result))
+    numbers = [entry.line_number or 0 for entry in result.entries]
+    assert numbers == sorted(set(numbers))
+    assert min(numbers, default=1) >= 1
+    assert all(len(entry.line or "") <= LIMITS.line_chars for entry in result.entries)
+    assert all(len(entry.line or "") <= (entry.line_length or 0) for entry in result.entries)
+    assert all(skip.count < 2**53 for skip in result.skipped)
+
+
+@pytest.mark.parametrize("lie", [f"a rest: {name}" for name in RESTS] + lies_like("a rest before", "a rest over"))
+def test_a_rest_that_cannot_be(tell: Tell, lie: str) -> None:
+    """What is handed back is less than what was handed out, a part of it, in order, without overlap, behind the last
+    finding: else a worker could multiply its own work, or walk where it was not sent."""
+    heard = tell(lie)
+    assert str(heard) == "lost_worker"
+    assert any(words in heard.security for words in ("a rest", "impossible name", "no folder holds"))
+
+
+# --- too much, too little -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lie", lies_like("the same frame without end", "16 MiB of bytes"))
+def test_a_flood_ends_with_its_sender(tell: Tell, lie: str) -> None:
+    """Nobody reads on behind a lie: however fast a worker writes, the supervisor holds one frame of bounded length."""
+    heard = tell(lie)
+    assert str(heard) in {"lost_worker", "deadline", "pattern_too_costly", "worker_lost", "spawn_failed"}
+    if lie.startswith("the same"):
+        assert "a frame out of turn" in heard.security
+
+
+@pytest.mark.parametrize("lie", [name for name in LIES if name.endswith("without end") or "64 KiB each" in name])
+def test_answers_without_end_are_cut_by_the_deadline(tell: Tell, lie: str) -> None:
+    """A worker that always finds a little more is told from an honest one by the deadline alone, if its answers could be
+    true: until then it costs time of its own workspace, and a bounded amount of the supervisor's memory."""
+    if lie.startswith("the same frame"):
+        pytest.skip("see above")
+    heard = tell(lie)
+    assert str(heard) in {"deadline", "lost_worker", "complete"}
+
+
+def test_a_million_findings_are_not_looked_at_one_by_one(tell: Tell) -> None:
+    """More entries than asked for are a lie as soon as they are counted: a neighbour waits for no million of checks."""
+    heard = tell("a million findings", lambda ws: ws.grep("needle", "/mnt/tree/d", output_mode="files_with_matches"))
+    assert str(heard) == "lost_worker"
+    assert "entries where" in heard.security
+
+
+SILENT: Final = lies_like("no answer", "never reads", "half a frame", "half a header", "a byte now and then")
+
+
+@pytest.mark.parametrize("lie", SILENT)
+def test_silence_ends_by_the_clock(tell: Tell, lie: str) -> None:
+    """Who does not answer within the limit of its step is killed. Silence is no lie; it counts as time run out."""
+    heard = tell(lie)
+    allowed = {
+        "start": {"deadline", "pattern_too_costly", "complete"},
+        "query": {"deadline", "pattern_too_costly"},
+        "ticket": {"deadline", "lost_worker"},
+        "after": {"complete", "deadline", "lost_worker", "pattern_too_costly"},
+    }
+    assert str(heard) in allowed[lie.rpartition(", ")[2]]
+
+
+@pytest.mark.parametrize("lie", lies_like("closes its socket"))
+def test_a_closed_socket_ends_its_worker(tell: Tell, lie: str) -> None:
+    """Who hangs up is no longer of use: it is killed, so that another can take its place at once."""
+    heard = tell(lie)
+    assert str(heard) in {"lost_worker", "worker_lost", "spawn_failed"} | (
+        {"complete", "deadline"} if "after" in lie or "start" in lie else set()
+    )
+
+
+# --- deaths ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", ["start", "query", "ticket", "after"])
+@pytest.mark.parametrize("death", DEATHS)
+def test_workers_that_die_again_and_again(tell: Tell, death: str, stage: str) -> None:
+    """Five deaths in a row end a request as incomplete, whatever they were; a call that the filter kills is in the log."""
+    heard = tell(f"dies by {death}, {stage}")
+    allowed = {
+        "start": {"deadline", "lost_worker", "worker_lost", "spawn_failed"},
+        "query": {"pattern_too_costly"} if death == "SIGALRM" else {"lost_worker"},
+        "ticket": {"lost_worker"},
+        "after": {"complete", "deadline", "lost_worker"},
+    }
+    assert str(heard) in allowed[stage]
+    if death == "SIGSYS":
+        assert "system-call filter" in heard.security
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("end", ["SIGALRM", "SIGSEGV"])
+def test_last_words_are_believed_within_the_shard_alone(tell: Tell, words: str, end: str) -> None:
+    """A dying worker blames a file: it counts as guilty only where it could have been sent, and nothing else is named."""
+    heard = tell(f"last words: {words}, then {end}")
+    result = heard.answer
+    assert isinstance(result, grille.GrepResult)
+    assert result.incomplete
+    for skip in result.skipped:
+        for name in skip.first:
+            assert name == "/mnt/tree/d" or name.startswith("/mnt/tree/d/")
+            assert not {"", ".", ".."} & set(name.split("/")[1:])
+            assert name.isprintable()
+    if words in {"a file that is there", "a file that is not there"}:
+        assert result.reasons[0] in ("timed_out" if end == "SIGALRM" else "crashed", "repeated_timeouts", "lost_worker")
+        assert result.skipped[0].count == 1
+
+
+def test_memory_that_runs_out_again_and_again_ends_the_request(tell: Tell) -> None:
+    """Each such death costs a file its place in the search; when too many do, the request is given up."""
+    assert str(tell("out of memory over another file each time")) in {"lost_worker+out_of_memory", "deadline+out_of_memory"}
+
+
+# --- the beginning --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("lie", [name for name in LIES if name.endswith(", start")])
+def test_a_workspace_whose_workers_lie_from_the_first_opens_or_says_why_not(
+    scene: Scene, caplog: pytest.LogCaptureFixture, lie: str, workers: int
+) -> None:
+    """Contract 9: opening ends, with a workspace or a typed error, also where no worker lives to be attested."""
+    caplog.set_level(logging.CRITICAL, "grille")
+    root = scene.tree()
+    order(root, lie)
+
+    def open_() -> Answer:
+        with scene.open(root, workers=workers):
+            return grille.GrilleError("opened", "")
+
+    assert in_short(bounded(open_)) in {"opened", "spawn_failed"}
