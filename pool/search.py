@@ -27,6 +27,10 @@ more.
 _MOST_DEATHS_IN_A_ROW: Final = 5
 _MOST_AVOIDED: Final = 256
 
+_MOST_WAITING: Final = 100_000
+"""Shards that may wait at once. A depth-first walk of a real tree keeps some thousands; a worker that lies
+could hand back ever more."""
+
 _FIRST_SLICE_SECONDS: Final = 0.002
 """Short while there is little to share out, so that all workers soon have something."""
 _SLICE_SECONDS: Final = 0.025
@@ -107,6 +111,8 @@ class Search:
         check_done(done, stretch.shards, self.query)
         self._deaths_in_a_row = 0
         self.shards.settle(stretch, list(done.found), done.skips, done.rest)
+        if self.shards.waiting > _MOST_WAITING:
+            self.stop("lost_worker")
 
     def bury(self, stretch: Stretch, words: LastWords, blame: Skip | None) -> None:
         """The worker on `stretch` died. `blame`: what its file is guilty of; None when it may have been an

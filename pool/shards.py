@@ -15,10 +15,11 @@ stop), or cutting at the first `n` found (depends on timing).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
-from ..policy.wire import MAX_BATCH, Found, Shard, SkipMark
+from ..policy.wire import MAX_BATCH, SAMPLE_NAMES, Found, Shard, Skip, SkipMark
 
 
 class State(Enum):
@@ -101,7 +102,7 @@ class ShardList:
         stretch.state = State.DONE
         self.running -= 1
         stretch.shards = ()
-        stretch.found, stretch.skips = found, list(skips)
+        stretch.found, stretch.skips = found, _compact(skips)
         stretch.entries = entry_count(found)
         self._held += stretch.entries
         place = stretch
@@ -133,7 +134,7 @@ class ShardList:
         """Keep the list short: neighbours that are done become one."""
         before = stretch.before
         if before is not None and before.state is State.DONE:
-            before.skips += _moved(stretch.skips, len(before.found))
+            before.skips = _compact([*before.skips, *_moved(stretch.skips, len(before.found))])
             before.found += stretch.found
             before.entries += stretch.entries
             self._unlink(stretch)
@@ -179,3 +180,24 @@ class ShardList:
 
 def _moved(skips: Sequence[SkipMark], by: int) -> list[SkipMark]:
     return [SkipMark(mark.at + by, mark.reason, mark.count, mark.names) for mark in skips]
+
+
+def _compact(skips: Sequence[SkipMark]) -> list[SkipMark]:
+    """Marks at one place made one, and no more names of a reason than are ever shown: those in front.
+
+    Without this a worker that lies could fill the supervisor's memory with names (each up to 64 KiB).
+    """
+    shown: Counter[Skip] = Counter()
+    merged: dict[tuple[int, Skip], SkipMark] = {}
+    for mark in skips:
+        place = (mark.at, mark.reason)
+        before = merged.get(place)
+        names = mark.names[: max(0, SAMPLE_NAMES - shown[mark.reason])]
+        shown[mark.reason] += len(names)
+        merged[place] = SkipMark(
+            mark.at,
+            mark.reason,
+            mark.count + (before.count if before else 0),
+            (*before.names, *names) if before else names,
+        )
+    return list(merged.values())

@@ -28,7 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 from unittest import mock
 
 import msgspec
@@ -62,7 +62,21 @@ _REFUSAL: Final = errno.EREMOTEIO
 _REFUSE: Final = 0x0005_0000 | _REFUSAL
 _RETURN: Final = 0x06
 
-MUST_CONFINE: Final = bool(os.environ.get("GRILLE_MUST_CONFINE"))
+_MUST_CONFINE: Final = bool(os.environ.get("GRILLE_MUST_CONFINE"))
+
+MAY_LACK: Final = {
+    "root": "an ordinary user's controls cannot do what they would show",
+    "legacy calls": "architectures younger than x86_64 have no open, stat, fork, ...",
+    "PR_SET_MDWE": "Linux 6.3",
+}
+"""For what a test may skip even where GRILLE_MUST_CONFINE is set."""
+
+
+def skip(lacking: str, why: str) -> NoReturn:
+    """Skip the test, or fail it where this machine must have what is lacking."""
+    if _MUST_CONFINE and lacking not in MAY_LACK:
+        pytest.fail(f"GRILLE_MUST_CONFINE is set, and this machine lacks {lacking}: {why}")
+    pytest.skip(f"no {lacking} here: {why}")
 
 
 # --- outcomes --------------------------------------------------------------------------------------------------------
@@ -110,7 +124,7 @@ Outcome = Killed | Exited | Errno | Raised | Value
 Expected = Callable[[Outcome], bool]
 
 
-class _Expectation(NamedTuple):
+class Expectation(NamedTuple):
     """A test on an outcome that can say what it wants."""
 
     wanted: str
@@ -123,41 +137,41 @@ class _Expectation(NamedTuple):
         return self.wanted
 
 
-SUCCESS: Final = _Expectation("success", lambda o: isinstance(o, Value | Exited))
+SUCCESS: Final = Expectation("success", lambda o: isinstance(o, Value | Exited))
 ANYWHERE: Final = "*"
 """For `stopped_at`: the interpreter makes the call, and hides which one was refused."""
-S: Final = _Expectation("killed by SIGSYS", lambda o: o == Killed(signal.SIGSYS))
+S: Final = Expectation("killed by SIGSYS", lambda o: o == Killed(signal.SIGSYS))
 
 
-def refused(*numbers: int) -> _Expectation:
+def refused(*numbers: int) -> Expectation:
     """The kernel refuses with one of these."""
     names = " or ".join(errno.errorcode[n] for n in numbers)
-    return _Expectation(names, lambda o: isinstance(o, Errno) and o.number in numbers)
+    return Expectation(names, lambda o: isinstance(o, Errno) and o.number in numbers)
 
 
-def returns(value: object) -> _Expectation:
+def returns(value: object) -> Expectation:
     """The attempt returns just this."""
-    return _Expectation(f"the value {value!r}", lambda o: isinstance(o, Value) and o.value == value)
+    return Expectation(f"the value {value!r}", lambda o: isinstance(o, Value) and o.value == value)
 
 
-def killed(number: int) -> _Expectation:
+def killed(number: int) -> Expectation:
     """Another signal."""
-    return _Expectation(f"killed by {signal.Signals(number).name}", lambda o: o == Killed(number))
+    return Expectation(f"killed by {signal.Signals(number).name}", lambda o: o == Killed(number))
 
 
-def raises(kind: str) -> _Expectation:
+def raises(kind: str) -> Expectation:
     """A Python exception of this name."""
-    return _Expectation(kind, lambda o: isinstance(o, Raised) and o.kind == kind)
+    return Expectation(kind, lambda o: isinstance(o, Raised) and o.kind == kind)
 
 
-def exits(status: int) -> _Expectation:
+def exits(status: int) -> Expectation:
     """The process is replaced by a program that ends with this."""
-    return _Expectation(f"exit {status}", lambda o: o == Exited(status))
+    return Expectation(f"exit {status}", lambda o: o == Exited(status))
 
 
-def either(*expectations: _Expectation) -> _Expectation:
+def either(*expectations: Expectation) -> Expectation:
     """Any of them: where kernels differ."""
-    return _Expectation(" or ".join(map(str, expectations)), lambda o: any(e(o) for e in expectations))
+    return Expectation(" or ".join(map(str, expectations)), lambda o: any(e(o) for e in expectations))
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
@@ -169,8 +183,8 @@ class Attempt(NamedTuple):
     name: str
     do: Callable[..., object]
     """Runs with toolkit.py as its globals. Gets the Place, then `arguments`."""
-    bars: _Expectation = S
-    control: _Expectation = SUCCESS
+    bars: Expectation = S
+    control: Expectation = SUCCESS
     arguments: tuple[Any, ...] = ()
     changes: bool = False
     """The control leaves traces in the yard, and a worker must not."""
@@ -182,8 +196,8 @@ class Attempt(NamedTuple):
     """Calls that this machine's architecture may not have."""
     meanwhile: Callable[[Yard], object] | None = None
     """What the world does while the attempt pauses."""
-    alone: bool = False
-    """Nothing but the filter stops it."""
+    alone: bool | None = False
+    """Nothing but the filter stops it. None: that depends on the kernel."""
 
     def __str__(self) -> str:
         return self.name
@@ -242,9 +256,9 @@ class Inmate(NamedTuple):
 class Jail:
     """The product's zygote with attempts for work, a process for controls, a victim, listeners, and the yard."""
 
-    def __init__(self, missing: str = "") -> None:
-        """`missing` names a layer that the lock-down leaves out (inside.MISSING)."""
-        self._missing = missing
+    def __init__(self, change: str = "") -> None:
+        """`change` names what is changed in the zygote beforehand (inside.CHANGES)."""
+        self._change = change
         self.yard = Yard()
         self._ends = contextlib.ExitStack()
         self._cells: dict[bytes, Cell] = {}
@@ -298,7 +312,8 @@ class Jail:
             outside=str(self.yard.outside),
             secret=str(self.yard.outside / "secret.txt"),
             writable=str(self.yard.outside / "public.txt"),
-            missing=self._missing,
+            mount=str(self.yard.root),
+            change=self._change,
         )
         path = self.yard.base.parent / (self.yard.base.name + ".settings")
         path.write_bytes(msgspec.msgpack.encode(settings))
@@ -427,10 +442,10 @@ class Jail:
         """Raises AssertionError unless the attempt ends as its row says, and the control shows that this means something."""
         missing = [name for name in attempt.calls if name not in self.numbers]
         if missing:
-            pytest.skip(f"{platform.machine()} has no {', '.join(missing)}")
+            skip("legacy calls", f"{platform.machine()} does not know {', '.join(missing)}")
         if attempt.needs_root and os.geteuid() != 0:
             self.hold(attempt)
-            pytest.skip(f"held, but the control needs root: {attempt.needs_root}")
+            skip("root", f"held behind the bars, but the control needs {attempt.needs_root}")
         outcome, changed = self.without_bars(attempt)
         assert attempt.control(outcome), f"vacuous: the control gave {outcome}, not {attempt.control}"
         assert changed or not attempt.changes, "vacuous: the control changed nothing"
@@ -444,7 +459,7 @@ class Jail:
         if attempt.bars is S:
             self._stopped_at_the_call(attempt)
             unfiltered = self.behind_bars(attempt, allow_all())
-            assert SUCCESS(unfiltered) == attempt.alone, f"without the filter: {unfiltered}"
+            assert attempt.alone in (SUCCESS(unfiltered), None), f"without the filter: {unfiltered}"
         assert self.yard.fingerprint() == before, "something changed in the yard"
         assert self.victim.poll() is None, "the victim died"
 
@@ -576,14 +591,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def open_jail() -> Jail:
-    """A jail, or a skip where this machine cannot confine; with GRILLE_MUST_CONFINE that is a failure."""
-    jail = Jail()
+def open_jail(change: str = "") -> Jail:
+    """A jail at tier A; where this machine gives none, a skip, or a failure."""
+    jail = Jail(change)
     try:
         jail.shared_cell(compiled_filter())
     except ConfinementError as error:
         jail.close()
-        if MUST_CONFINE:
-            raise
-        pytest.skip(f"no confinement here: {error}")
+        skip("confinement", str(error))
     return jail

@@ -39,8 +39,9 @@ class Settings(msgspec.Struct):
     outside: str
     secret: str
     writable: str
-    missing: str
-    """The layer that is taken away, if any: a key of MISSING."""
+    mount: str
+    change: str
+    """What is done to the zygote before it serves: a key of CHANGES."""
 
 
 def perform() -> NoReturn:
@@ -122,7 +123,7 @@ def zygote(control: int, settings_file: str) -> NoReturn:
     cell.Server = _AttemptServer  # type: ignore[assignment, misc]
     settings = prepare(settings_file)
     _leak(settings)
-    MISSING[settings.missing]()
+    CHANGES[settings.change](settings)
     leaks = set(range(FIRST_LEAK, FIRST_LEAK + len(LEAKS)))
     # The cell closes what it does not need; here it forgets to, so that the worker's own closing is what is tested.
     builder.descriptors = types.SimpleNamespace(  # type: ignore[assignment]
@@ -131,7 +132,7 @@ def zygote(control: int, settings_file: str) -> NoReturn:
     zygote.main(control)
 
 
-# --- layers taken away: lock-downs that went wrong -------------------------------------------------------------------
+# --- changes: lock-downs that went wrong, and a mount within the mount --------------------------------------------------------------
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -146,50 +147,50 @@ def _without_prctl(*options: int) -> None:
     kernel.prctl = lambda option, *rest: 0 if option in options else real(option, *rest)
 
 
-def _without_seccomp() -> None:
+def _without_seccomp(_: Settings) -> None:
     from grille.worker.confine import seccomp
 
     seccomp.load = _nothing
 
 
-def _without_landlock() -> None:
+def _without_landlock(_: Settings) -> None:
     from grille.worker.confine import landlock
 
     landlock.restrict_self = _nothing
 
 
-def _without_no_new_privs() -> None:
+def _without_no_new_privs(settings: Settings) -> None:
     """The two layers that need it would fail, and be noticed; so they are left out with it."""
     _without_prctl(38)
-    _without_seccomp()
-    _without_landlock()
+    _without_seccomp(settings)
+    _without_landlock(settings)
 
 
-def _without_private_uid() -> None:
+def _without_private_uid(_: Settings) -> None:
     from grille.worker.confine import identity
 
     identity.become = _nothing
 
 
-def _without_rlimits() -> None:
+def _without_rlimits(_: Settings) -> None:
     from grille.worker.confine import rlimits
 
     rlimits.apply = _nothing
 
 
-def _without_empty_root() -> None:
+def _without_empty_root(_: Settings) -> None:
     from grille.worker.confine import mounts
 
     mounts.enter_empty_root = lambda: True
 
 
-def _without_closing() -> None:
+def _without_closing(_: Settings) -> None:
     from grille.worker.confine import descriptors
 
     descriptors.close_all_but = _nothing
 
 
-def _with_a_thread() -> None:
+def _with_a_thread(_: Settings) -> None:
     from grille.worker.confine import identity
 
     real = identity.become
@@ -203,19 +204,36 @@ def _with_a_thread() -> None:
     identity.become = become
 
 
-MISSING: Final[dict[str, Callable[[], None]]] = {
+def _with_a_submount(settings: Settings) -> None:
+    """A file system of its own is mounted within the mount, for this zygote alone, with a link and a device in it."""
+    from grille.worker.confine import kernel
+
+    kernel.unshare(0x0002_0000)  # CLONE_NEWNS
+    kernel.mount(b"none", b"/", None, 0x4000 | 0x40000)  # MS_REC | MS_PRIVATE
+    place = os.path.join(settings.mount, "empty")
+    kernel.mount(b"none", os.fsencode(place), b"tmpfs", 0)
+    with open(os.path.join(place, "sub.txt"), "wb") as file:
+        file.write(toolkit.KEPT)
+    os.symlink("sub.txt", os.path.join(place, "to-sub"))
+    os.symlink(settings.outside, os.path.join(place, "to-folder"))
+    os.mknod(os.path.join(place, "zero"), 0o020666, os.makedev(1, 5))
+    os.chmod(os.path.join(place, "zero"), 0o666)
+
+
+CHANGES: Final[dict[str, Callable[[Settings], None]]] = {
     "": _nothing,
     "seccomp": _without_seccomp,
     "landlock": _without_landlock,
     "no_new_privs": _without_no_new_privs,
-    "no_new_privs alone": lambda: _without_prctl(38),
+    "no_new_privs alone": lambda _: _without_prctl(38),
     "private_uid": _without_private_uid,
-    "bounding set": lambda: _without_prctl(24),
+    "bounding set": lambda _: _without_prctl(24),
     "one thread": _with_a_thread,
     "empty root": _without_empty_root,
     "close_fds": _without_closing,
     "rlimits": _without_rlimits,
-    "dumpable": lambda: _without_prctl(4),
+    "dumpable": lambda _: _without_prctl(4),
+    "submount": _with_a_submount,
 }
 
 

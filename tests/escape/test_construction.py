@@ -16,10 +16,11 @@ from grille.pool.attest import pid_of
 from grille.pool.filters import compiled_filter
 from grille.worker.confine import rlimits
 
-from .harness import Attempt, Inmate, Jail, Value, allow_all
+from .harness import Attempt, Inmate, Jail, Value, allow_all, skip
 from .toolkit import Place, buffer, call, errno_of, struct
 
 _AS_ROOT = os.geteuid() == 0
+_NOT_DUMPABLE = "a worker's folder in /proc is root's, since it is not dumpable"
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +64,10 @@ def test_the_kernel_says_so(worker: Inmate, field: str, wanted: str) -> None:
     assert status(worker)[field] == wanted
 
 
-@pytest.mark.skipif(not _AS_ROOT, reason="an ordinary user's workers keep its id")
 def test_the_id_is_private(jail: Jail, worker: Inmate) -> None:
     """As root, a worker has an id of its own, no groups, and no capability that it could ever get back."""
+    if not _AS_ROOT:
+        skip("root", "an ordinary user's workers keep its id")
     private = jail.shared_cell(compiled_filter()).private_id
     seen = status(worker)
     assert seen["Uid"].split() == seen["Gid"].split() == [str(private)] * 4
@@ -73,24 +75,27 @@ def test_the_id_is_private(jail: Jail, worker: Inmate) -> None:
     assert seen["CapBnd"].strip("0") == ""
 
 
-@pytest.mark.skipif(not _AS_ROOT, reason="a worker is not dumpable: its folder in /proc is root's")
 def test_descriptors_are_the_socket_and_the_mount(worker: Inmate) -> None:
     """Descriptors 3 and 4, and no other; 4 leads to the mount."""
+    if not _AS_ROOT:
+        skip("root", _NOT_DUMPABLE)
     folder = proc(worker, "fd")
     assert sorted(os.listdir(folder)) == ["3", "4"]
     assert os.readlink(folder / "3").startswith("socket:")
 
 
-@pytest.mark.skipif(not _AS_ROOT, reason="a worker is not dumpable: its folder in /proc is root's")
 def test_namespaces_are_its_own(worker: Inmate) -> None:
     """No namespace is shared with the host but time, and users where root needs none."""
+    if not _AS_ROOT:
+        skip("root", _NOT_DUMPABLE)
     for kind in ("mnt", "pid", "net", "ipc", "uts", "cgroup"):
         assert os.readlink(proc(worker, f"ns/{kind}")) != os.readlink(f"/proc/self/ns/{kind}"), kind
 
 
-@pytest.mark.skipif(not _AS_ROOT, reason="a worker is not dumpable: its folder in /proc is root's")
 def test_the_root_is_empty_and_the_environment_too(worker: Inmate) -> None:
     """`/` is one read-only file system without a name in it; nothing of the host's environment is there to be read."""
+    if not _AS_ROOT:
+        skip("root", _NOT_DUMPABLE)
     assert os.listdir(proc(worker, "root")) == []
     assert os.readlink(proc(worker, "cwd")) == "/"
     assert proc(worker, "environ").read_bytes() == b""
@@ -98,9 +103,10 @@ def test_the_root_is_empty_and_the_environment_too(worker: Inmate) -> None:
     assert {"ro", "nosuid", "nodev", "noexec"} <= set(mount.split()[5].split(","))
 
 
-@pytest.mark.skipif(not _AS_ROOT, reason="a worker is not dumpable: its folder in /proc is root's")
 def test_no_memory_is_both_writable_and_executable_and_little_is_shared(worker: Inmate) -> None:
     """Code cannot be written; only the progress page is shared with anybody."""
+    if not _AS_ROOT:
+        skip("root", _NOT_DUMPABLE)
     maps = proc(worker, "maps").read_text(encoding="utf-8").splitlines()
     modes = [(line.split()[1], line.split()[-1]) for line in maps]
     assert not [line for line in modes if "w" in line[0] and "x" in line[0]]
@@ -144,7 +150,7 @@ def test_executable_memory_is_refused_by_the_kernel_too(jail: Jail) -> None:
     ready = jail.spawn(jail.shared_cell(allow_all()))
     jail.end(ready)
     if not ready.ready.mdwe:
-        pytest.skip("this kernel has no PR_SET_MDWE (Linux 6.3)")
+        skip("PR_SET_MDWE", "the filter alone says the same")
     attempt = Attempt("mdwe", lambda at: [call("prctl", 66, 0, 0, 0, 0), errno_of("mprotect", call("mmap", 0, 4096, 3, 0x22, -1, 0), 4096, 5)])
     assert jail.behind_bars(attempt, allow_all()) == Value([1, 13])
 

@@ -179,7 +179,12 @@ BYTES: Final[dict[str, bytes]] = {
 }
 
 for _name, _data in BYTES.items():
-    lie(_name, Stage.QUERY, Stage.TICKET)(lambda liar, frame, data=_data: liar.raw(data))  # type: ignore[misc]
+    lie(_name, Stage.TICKET)(lambda liar, frame, data=_data: liar.raw(data))  # type: ignore[misc]
+
+
+@lie("a length of 4 GiB for an answer", Stage.START, Stage.QUERY, Stage.AFTER)
+def _length(liar: Liar, frame: Any) -> None:
+    liar.raw(BYTES["a length of 4 GiB"])
 
 
 # --- frames of the wrong shape --------------------------------------------------------------------------------------
@@ -372,11 +377,11 @@ def _almost(liar: Liar, frame: Any) -> None:
     liar.raw(HEADER.pack(MAX_REPLY_BYTES) + b"\x91" * (MAX_REPLY_BYTES - 1))
 
 
-@lie("a finding more each time, without end", Stage.TICKET)
+@lie("a step more each time, without end", Stage.TICKET)
 def _no_end(liar: Liar, ticket: Ticket) -> None:
-    first = ticket.shards[0].first or b""
-    rest = (Shard(ticket.shards[0].folder, first + b"\x01" if len(first) < 4000 else b"\x02", None),)
-    liar.send(Done(ticket.id, (), (), (*rest, *ticket.shards[1:]), False))
+    first, *others = ticket.shards
+    name = b"%016x" % (int(first.first or b"0", 16) + 1)
+    liar.send(Done(ticket.id, (), (), (Shard(first.folder, name, None), *others), False))
 
 
 @lie("2048 shards for one, without end", Stage.TICKET)
@@ -443,7 +448,7 @@ def _million_findings(liar: Liar, ticket: Ticket) -> None:
     _send_packed(liar, ticket, _packed_million(_a_finding), b"\x90", ())
 
 
-@lie("skips named by 64 KiB each", Stage.TICKET)
+@lie("skips named by 64 KiB each, without end", Stage.TICKET)
 def _long_skips(liar: Liar, ticket: Ticket) -> None:
     name = _fresh_name(ticket)
     names = tuple(FOLDER + b"/" + name + b"/%d" % n + b"/x" * 32_000 for n in range(5))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ import pytest
 import grille
 from grille.pool import zygote as product_zygote
 
-from .liars import BYTES, DEATHS, LIES, PLACES, RESTS, SHAPES, WORDS
+from .liars import BYTES, DEATHS, LIES, PLACES, RESTS, SHAPES, WORDS, Stage
 
 BOOT: Final = (
     "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; "
@@ -59,6 +60,20 @@ class Neighbour:
     peak: int = 0
     asked: int = 0
     wrong: list[object] = field(default_factory=list)
+
+    def pester(self, stop: threading.Event) -> None:
+        """Ask until told to stop."""
+        self.slowest, self.peak, self.asked = 0.0, 0, 0
+        while not stop.wait(0.005):
+            self.ask()
+
+    def judge(self, before_memory: int) -> None:
+        """Once more, now that it is quiet; then whether all went well meanwhile."""
+        self.ask()
+        assert self.wrong == []
+        assert self.asked > 1
+        assert self.slowest < LONGEST_WAIT
+        assert self.peak - before_memory < MOST_AT_ANY_TIME
 
     def ask(self) -> None:
         """One request, and a look at our own memory."""
@@ -125,6 +140,14 @@ class Scene:
         mounts = [grille.Mount("/mnt/tree", host=str(root / "tree")), grille.Mount("/mnt/orders", host=str(root / "orders"))]
         return self.pool.open(grille.Policy(mounts=mounts, limits=msgspec.structs.replace(LIMITS, **limits)))
 
+    def replace_workers(self, honest: set[int]) -> None:
+        """End the idle workers beside the `honest` ones: the next request has new ones started."""
+        eventually(lambda: len(set(self.pool.worker_pids()) - honest) == LIMITS.workers, "all workers have started")
+        ended = set(self.pool.worker_pids()) - honest
+        for pid in ended & workers_alive():  # SAFETY: children of our own cells, by the kernel's word
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not ended & workers_alive(), "the workers have ended")
+
 
 def order(root: Path, lie: str) -> None:
     """Tell a workspace's workers what to do from now on."""
@@ -150,8 +173,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 Answer = grille.GrepResult | grille.GlobResult | grille.GrilleError
 
 
-def bounded(ask: Callable[[], Answer]) -> Answer:
-    """The answer or the error; fails where neither comes by the deadline and its grace."""
+def bounded(ask: Callable[[], Answer], seconds: float) -> Answer:
+    """The answer or the error; fails where neither comes within some seconds and the grace."""
     answers: list[Answer | BaseException] = []
 
     def run() -> None:
@@ -162,7 +185,7 @@ def bounded(ask: Callable[[], Answer]) -> Answer:
 
     asking = threading.Thread(target=run, daemon=True)
     asking.start()
-    asking.join(REQUEST_SECONDS + GRACE_SECONDS)
+    asking.join(seconds + GRACE_SECONDS)
     if not answers:
         pytest.fail("no answer by the deadline")
     if isinstance(answers[0], BaseException) and not isinstance(answers[0], grille.GrilleError):
@@ -199,30 +222,26 @@ Tell = Callable[..., Heard]
 @pytest.fixture
 def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
     """Has a new workspace tell a lie, asks it once, and looks at everything that the module's docstring names."""
-    stop = threading.Event()
     neighbour = scene.neighbour
-    neighbour.slowest, neighbour.peak, neighbour.asked = 0.0, 0, 0
-
-    def pester() -> None:
-        while not stop.is_set():
-            neighbour.ask()
-
-    pestering = threading.Thread(target=pester)
-    before_memory, before_descriptors = resident(), descriptors()
-    before_workers = workers_alive()
+    before_memory, before_descriptors, before_workers = resident(), descriptors(), workers_alive()
     caplog.set_level(logging.WARNING, "grille")
+    stop = threading.Event()
+    pestering = threading.Thread(target=neighbour.pester, args=(stop,))
 
     def tell_(lie: str, ask: Callable[[grille.Workspace], Answer] = grep, **limits: Any) -> Heard:
         root = scene.tree()
         order(root, "honest")
         with scene.open(root, **limits) as workspace:
             order(root, lie)
+            if LIES[lie].stage is Stage.START:
+                scene.replace_workers(before_workers)
             pestering.start()
-            answer = bounded(lambda: ask(workspace))
+            answer = bounded(lambda: ask(workspace), workspace.policy.limits.request_seconds)
             eventually(lambda: workers_alive() <= set(scene.pool.worker_pids()), "every liar is dead")
             order(root, "honest")
-            again = [bounded(lambda: grep(workspace)) for _ in range(4)][-1]
-            assert in_short(again) == "complete", "an honest worker is believed again"
+            # What was started as a liar may still have to be found out; then the workspace is as good as any.
+            again = [in_short(bounded(lambda: grep(workspace), REQUEST_SECONDS)) for _ in range(3)]
+            assert again[-1] == "complete", "a workspace is served again"
         return Heard(answer, "\n".join(m for m in caplog.messages if m.startswith("security:")))
 
     try:
@@ -231,14 +250,10 @@ def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
         stop.set()
         if pestering.ident is not None:
             pestering.join()
-    neighbour.ask()
-    assert neighbour.wrong == []
-    assert neighbour.asked > 1
-    assert neighbour.slowest < LONGEST_WAIT
-    assert neighbour.peak - before_memory < MOST_AT_ANY_TIME
-    assert resident() - before_memory < MOST_KEPT
     eventually(lambda: descriptors() == before_descriptors, "no descriptor is left")
     eventually(lambda: workers_alive() == before_workers, "no worker is left")
+    assert resident() - before_memory < MOST_KEPT
+    neighbour.judge(before_memory)
 
 
 def lies_like(*prefixes: str) -> list[str]:
@@ -246,15 +261,14 @@ def lies_like(*prefixes: str) -> list[str]:
 
 
 def test_every_lie_is_told(request: pytest.FixtureRequest) -> None:
-    """Each lie of the table stands in a test: a lie that nobody tells shows nothing."""
+    """Each lie of the table stands in a test of this module: a lie that nobody tells shows nothing."""
     told = {
-        value
+        item.callspec.params.get("lie")
         for item in request.session.items
         if isinstance(item, pytest.Function) and item.module is request.module and hasattr(item, "callspec")
-        for value in item.callspec.params.values()
     }
-    if len(told) > 100:  # the whole module was collected
-        assert told >= set(LIES) - {"honest"}
+    if not request.config.getoption("keyword") and len(told) > 20:
+        assert set(LIES) - told - {"honest", "refused with strange words", "a million findings"} == set()
 
 
 # --- frames ---------------------------------------------------------------------------------------------------------
@@ -262,11 +276,10 @@ def test_every_lie_is_told(request: pytest.FixtureRequest) -> None:
 LENGTHS: Final = {"a length of 4 GiB": "4294967295 bytes", "a length of 17 MiB": "17825792 bytes"}
 
 
-@pytest.mark.parametrize("stage", ["query", "ticket"])
 @pytest.mark.parametrize("name", BYTES)
-def test_bytes_that_are_no_frame(tell: Tell, name: str, stage: str) -> None:
+def test_bytes_that_are_no_frame(tell: Tell, name: str) -> None:
     """A length is checked before a byte of the body is read, the body is decoded strictly: anything else ends the worker."""
-    heard = tell(f"{name}, {stage}")
+    heard = tell(name)
     assert str(heard) == "lost_worker"
     assert LENGTHS.get(name, "frame") in heard.security
 
