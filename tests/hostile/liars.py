@@ -204,7 +204,14 @@ SHAPES: Final[dict[str, tuple[Any, ...]]] = {
     "a number past 2**53": ("done", 1, ((b"d/a", False, 2**60, ()),), (), (), False),
     "a path of 65 KiB": ("done", 1, ((b"d/" + b"x" * (65 << 10), False, 1, ()),), (), (), False),
     "a path that is text": ("done", 1, (("d/a", False, 1, ()),), (), (), False),
-    "a line of more than 1 MiB": ("done", 1, ((b"d/a", False, 1, ((1, "x" * (MIB + 1), 0, 1, 0),)),), (), (), False),
+    "a line of more than 1 MiB": (
+        "done",
+        1,
+        ((b"d/a", False, 1, ((1, "x" * (MIB + 1), 0, 1, 0),)),),
+        (),
+        (),
+        False,
+    ),
     "a reason that is none": ("done", 1, (), ((0, 99, 1, ()),), (), False),
     "six names in a mark": ("done", 1, (), ((0, 4, 6, [b"d/%d" % n for n in range(6)]),), (), False),
     "2049 rests": ("done", 1, (), (), [(b"d", b"%05d" % n, b"%05d" % n) for n in range(MAX_REST + 1)], False),
@@ -330,13 +337,19 @@ answer("a count of nothing", found=(Found(b"d/a.txt", False, 0, ()),))
 answer("lines out of order", found=(found(b"d/a.txt", 3, 2, 1),))
 answer("a line twice", found=(found(b"d/a.txt", 1, 1),))
 answer("a line of number zero", found=(found(b"d/a.txt", 0),))
-answer("more of a line than there is room for", found=(Found(b"d/a.txt", False, 1, (line(1, "x" * 100_000),)),))
+answer(
+    "more of a line than there is room for", found=(Found(b"d/a.txt", False, 1, (line(1, "x" * 100_000),)),)
+)
 answer("a match outside its line", found=(Found(b"d/a.txt", False, 1, (Line(1, "x", 2**53, 2**53, 2**53),)),))
 answer("a line longer than told", found=(Found(b"d/a.txt", False, 1, (Line(1, "x" * 150, 0, 3, 2),)),))
 
 answer("a skip behind the last finding", skips=(SkipMark(1, Skip.UNREADABLE, 1, ()),))
 answer("a skip of fewer than it names", skips=(SkipMark(0, Skip.UNREADABLE, 1, (b"d/a", b"d/b")),))
-answer("skips out of order", found=(found(b"d/a.txt"),), skips=(SkipMark(1, Skip.BINARY, 1, ()), SkipMark(0, Skip.BINARY, 1, ())))
+answer(
+    "skips out of order",
+    found=(found(b"d/a.txt"),),
+    skips=(SkipMark(1, Skip.BINARY, 1, ()), SkipMark(0, Skip.BINARY, 1, ())),
+)
 answer("a skip twice", skips=(SkipMark(0, Skip.BINARY, 1, (b"d/a",)),) * 2)
 answer("skips past counting", skips=tuple(SkipMark(0, Skip.BINARY, 2**53, ()) for _ in range(5000)))
 
@@ -422,7 +435,11 @@ def _long_paths(liar: Liar, ticket: Ticket) -> None:
 @functools.cache
 def _packed_million(one: Callable[[int], msgspec.Struct]) -> bytes:
     """A million structs as one array: made before the fork, since a worker's time is short."""
-    return b"\xdd" + (1_000_000).to_bytes(4, "big") + b"".join(msgspec.msgpack.encode(one(n)) for n in range(1_000_000))
+    return (
+        b"\xdd"
+        + (1_000_000).to_bytes(4, "big")
+        + b"".join(msgspec.msgpack.encode(one(n)) for n in range(1_000_000))
+    )
 
 
 def _a_finding(number: int) -> Found:
@@ -434,7 +451,14 @@ def _a_skip(number: int) -> SkipMark:
 
 
 def _send_packed(liar: Liar, ticket: Ticket, found: bytes, skips: bytes, rest: tuple[Shard, ...]) -> None:
-    body = b"\x96\xa4done" + msgspec.msgpack.encode(ticket.id) + found + skips + msgspec.msgpack.encode(rest) + b"\xc2"
+    body = (
+        b"\x96\xa4done"
+        + msgspec.msgpack.encode(ticket.id)
+        + found
+        + skips
+        + msgspec.msgpack.encode(rest)
+        + b"\xc2"
+    )
     liar.raw(HEADER.pack(len(body)) + body)
 
 

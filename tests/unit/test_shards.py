@@ -5,12 +5,13 @@ back rests.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grille.policy.wire import Done, Found, Line, Query, Shard, Skip, SkipMark
+from grille.policy.wire import SAMPLE_NAMES, Done, Found, Line, Query, Shard, Skip, SkipMark
 from grille.pool.frames import check_done
 from grille.pool.shards import ShardList, Stretch, entry_count
 
@@ -176,8 +177,8 @@ def simulate(tree: Node, need: int, seed: int) -> tuple[ShardList, list[Stretch]
 
 @given(trees, st.integers(0, 2**32))
 def test_results_are_the_walk_in_order_whoever_finishes_first(tree: Node, seed: int) -> None:
-    """Contract 2.1: with nothing cut, the list spells every finding and every skip once, in order, each at
-    its place.
+    """Contract 2.1, 2.6: with nothing cut, the list spells every finding once, in order, and counts every skip at
+    its place; the names that are kept begin with the first ones.
     """
     files = walked(tree)
     need = sum(max(lines, 0) for _, lines in files) + 1
@@ -187,8 +188,11 @@ def test_results_are_the_walk_in_order_whoever_finishes_first(tree: Node, seed: 
     assert not shards.cut
     assert entries_of(found) == [(b"/".join(path), n) for path, lines in files for n in range(1, lines + 1)]
     hits_before = [sum(1 for _, lines in files[:at] if lines > 0) for at in range(len(files))]
-    assert [(mark.at, mark.names) for mark in skips] == [
-        (hits_before[at], (b"/".join(path),)) for at, (path, lines) in enumerate(files) if lines < 0
+    skipped = [(hits_before[at], b"/".join(path)) for at, (path, lines) in enumerate(files) if lines < 0]
+    assert Counter({mark.at: mark.count for mark in skips}) == Counter(at for at, _ in skipped)
+    assert [mark.at for mark in skips] == sorted({at for at, _ in skipped})
+    assert [name for mark in skips for name in mark.names][:SAMPLE_NAMES] == [name for _, name in skipped][
+        :SAMPLE_NAMES
     ]
 
 
