@@ -58,8 +58,10 @@ class Diagnosis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The demand is met: workers can be had, and every attempt to get out was stopped."""
     confinement: ConfinementReport | None
     attempts: tuple[AttemptReport, ...]
-    problem: str | None
+    problem: str | None = None
     """Why the demand is not met, in a sentence."""
+    code: str | None = None
+    """The same as a code (policy/errors.py); `escaped` when an attempt was not stopped."""
 
 
 def examine(confinement: Confinement) -> Diagnosis:
@@ -71,7 +73,7 @@ def examine(confinement: Confinement) -> Diagnosis:
         try:
             return _examine_in(folder, confinement)
         except GrilleError as error:
-            return Diagnosis(False, None, (), str(error))
+            return Diagnosis(False, None, (), error.message, error.code)
 
 
 def _furnish(folder: str) -> None:
@@ -94,9 +96,9 @@ def _examine_in(folder: str, confinement: Confinement) -> Diagnosis:
             for number, name in enumerate(zygote.attempts(), start=2)
         )
     escaped = [attempt.name for attempt in attempts if not attempt.stopped]
-    return Diagnosis(
-        not escaped, report, attempts, f"Not stopped: {', '.join(escaped)}." if escaped else None
-    )
+    if escaped:
+        return Diagnosis(False, report, attempts, f"Not stopped: {', '.join(escaped)}.", "escaped")
+    return Diagnosis(True, report, attempts)
 
 
 def _attested_report(cell: Cell, confinement: Confinement) -> ConfinementReport:

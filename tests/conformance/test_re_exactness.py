@@ -171,8 +171,7 @@ SPECIAL = "k\u212a\u017fsS\u0130i\u0131I\u00df\u1e9e\u03c2\u03c3\u03a3\u00b5\u03
 SPECIAL += "\u2028\x85"
 WORDS = ["abk", "a_1", "foo", "K\u017fs", "\u00df\u00e9a"]
 CLASSES = [r"\w", r"\W", r"\d", r"\D", r"\s", r"\S", "[ab]", "[^a]", r"[^\W_]", "[a-k]", r"[^\s]", r"[\w-]"]
-BOUNDED = ["?", "{2}", "{0,2}", "{1,3}"]
-QUANTIFIERS = ["*", "+", "{2,}", *BOUNDED]
+QUANTIFIERS = ["*", "+", "?", "{2}", "{0,2}", "{1,3}", "{2,}"]
 
 
 class Maker:
@@ -216,7 +215,7 @@ class Maker:
         if self.rnd.random() < 0.65:
             return atom
         loops = len(atom) > 2 and any(sign in atom for sign in ("*", "+", ",}"))
-        quantifier = self.rnd.choice(BOUNDED if loops and not self.nested_loops else QUANTIFIERS)
+        quantifier = "?" if loops and not self.nested_loops else self.rnd.choice(QUANTIFIERS)
         return atom + quantifier + self.rnd.choice(["", "", "", "?", "+"])
 
     def atom(self, depth: int) -> str:

@@ -56,7 +56,7 @@ def test_an_attempt_that_gets_through_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert "open a local socket" in diagnosis.problem
 
 
-@pytest.mark.parametrize("call", ["mremap", "getdents64"])
+@pytest.mark.parametrize("call", ["mremap"])
 def test_a_call_that_the_c_library_needs_is_named(call: str) -> None:
     """The preflight runs the sample job under the filter and names what is wanting, instead of workers that die."""
     machine = platform.machine()

@@ -1,37 +1,25 @@
-"""`grille doctor`: what confinement this machine gives, as a real worker has it.
-
-A pool is opened on a throw-away folder, so everything told was seen: a worker was locked down, failed to
-reach what lies outside, was looked at from outside, and then found what lies inside.
-"""
+"""`grille doctor`: what confinement this machine gives, proven by attempts to get out of it (pool/doctor.py)."""
 
 from __future__ import annotations
 
 import platform
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import click
 
 from .. import __version__
 from ..policy.confinement import LAYERS, Confinement
-from ..policy.errors import ConfinementError
 from ..policy.loading import load_policy
-from ..policy.mounts import Mount
-from ..policy.tenant import Policy
 from ..pool import escape
-from ..pool.report import ConfinementReport, LayerReport
-from ..pool.workspace import Pool
+from ..pool.doctor import AttemptReport, Diagnosis, examine
+from ..pool.report import LayerReport
 from . import log, streams
 from .document import encoded
 from .exits import Exit
 from .options import Format
 from .remedies import remedies
 
-_LINE: Final = "a line to be found"
-_VIRTUAL: Final = "/doctor"
 _STATES: Final = {
     "enforced": "in force",
     "partial": "partly",
@@ -48,49 +36,51 @@ _STATES: Final = {
     "--format", type=click.Choice(["text", "json"]), default="text", help="How the findings are printed."
 )
 def doctor(policy: str | None, format: Format) -> Exit:
-    """Show what confinement this machine gives, layer by layer, proven on a throw-away worker."""
+    """Show what confinement this machine gives, layer by layer, and try to get out of it."""
     demand = Confinement() if policy is None else load_policy(policy).confinement
     log.tell_warnings()
-    try:
-        report = _examine(demand)
-    except ConfinementError as error:
-        streams.write([_refusal_document(error)] if format == "json" else _refusal(error))
-        return Exit.FAILED
-    streams.write([_document(report)] if format == "json" else _table(report))
-    return Exit.FOUND
+    diagnosis = examine(demand)
+    streams.write([_document(diagnosis)] if format == "json" else _page(diagnosis))
+    return Exit.FOUND if diagnosis.met else Exit.FAILED
 
 
-def _examine(demand: Confinement) -> ConfinementReport:
-    """What is in force on a worker that searched. Raises ConfinementError when the demand is not met."""
-    folder = Path(tempfile.mkdtemp(prefix="grille-doctor-"))
-    try:
-        folder.chmod(
-            0o755
-        )  # where owners cannot be mapped, workers with a uid of their own read what everybody may
-        (folder / "file.txt").write_text(f"{_LINE}\n", encoding="utf-8")
-        with (
-            Pool() as pool,
-            pool.open(Policy(mounts=[Mount(_VIRTUAL, host=str(folder))], confinement=demand)) as bars,
-        ):
-            result = bars.grep(_LINE, literal=True)
-            if [entry.path for entry in result.entries] != [f"{_VIRTUAL}/file.txt"]:
-                raise ConfinementError(
-                    "canary_failed", "A locked-down worker did not find a file that lies in its mount."
-                )
-            return bars.confinement
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _page(diagnosis: Diagnosis) -> Iterator[str]:
+    yield f"grille {__version__}, Linux {platform.release()}, Python {platform.python_version()}\n"
+    report = diagnosis.confinement
+    if report is not None:
+        yield "\nLayers\n"
+        width = max(len(layer.name) for layer in report.layers)
+        for layer in report.layers:
+            yield f"  {layer.name:<{width}}  {_STATES[layer.state]:<8}  {escape.line(_detail(layer))}\n"
+        yield from _attempts(diagnosis.attempts)
+        yield f"\nTier {report.tier}. {report.losses}".rstrip() + "\n"
+    yield _verdict(diagnosis)
+    for remedy in remedies(diagnosis):
+        yield f"  - {remedy}\n"
 
 
-def _table(report: ConfinementReport) -> Iterator[str]:
-    yield f"grille {__version__}, Linux {platform.release()}, Python {platform.python_version()}\n\n"
-    width = max(len(layer.name) for layer in report.layers)
-    for layer in report.layers:
-        yield f"  {layer.name:<{width}}  {_STATES[layer.state]:<8}  {escape.line(_detail(layer))}\n"
-    yield f"\nTier {report.tier}: the confinement that is demanded is in force.\n"
-    if report.losses:
-        yield f"{report.losses}\n"
-    yield "Seen on a throw-away worker: it could not open a file outside its mount, and found the one inside.\n"
+def _attempts(attempts: tuple[AttemptReport, ...]) -> Iterator[str]:
+    yield f"\nAttempts to get out, each by a worker of its own{' ' * 5}behind bars     without\n"
+    width = max((len(attempt.name) for attempt in attempts), default=0)
+    for attempt in attempts:
+        yield f"  {attempt.name:<{max(width, 48)}}  {_outcome(attempt):<14}  {attempt.control}\n"
+
+
+def _outcome(attempt: AttemptReport) -> str:
+    words = {
+        "killed": "killed",
+        "refused": f"no ({attempt.errno})",
+        "escaped": "GOT OUT",
+        "not_made": "NOT MADE",
+    }
+    return words[attempt.outcome]
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    if diagnosis.met:
+        count = len(diagnosis.attempts)
+        return f"The confinement that is demanded is in force: all {count} attempts were stopped.\n"
+    return f"\nNOT CONFINED, so nothing is searched here. {escape.line(diagnosis.problem or '')}\n"
 
 
 def _detail(layer: LayerReport) -> str:
@@ -99,17 +89,14 @@ def _detail(layer: LayerReport) -> str:
     return f"{abi}{words} ({layer.errno})" if layer.errno else abi + words
 
 
-def _refusal(error: ConfinementError) -> Iterator[str]:
-    yield f"grille {__version__}, Linux {platform.release()}, Python {platform.python_version()}\n\n"
-    yield f"NOT CONFINED, so nothing is searched here. {escape.line(error.message)}\n"
-    for remedy in remedies(error):
-        yield f"  - {remedy}\n"
-
-
-def _document(report: ConfinementReport) -> str:
-    return encoded({"met": True, "confinement": report, "error": None, "remedies": []})
-
-
-def _refusal_document(error: ConfinementError) -> str:
-    told: dict[Literal["code", "message"], str] = {"code": error.code, "message": error.message}
-    return encoded({"met": False, "confinement": None, "error": told, "remedies": remedies(error)})
+def _document(diagnosis: Diagnosis) -> str:
+    error = None if diagnosis.met else {"code": diagnosis.code, "message": diagnosis.problem}
+    return encoded(
+        {
+            "met": diagnosis.met,
+            "confinement": diagnosis.confinement,
+            "attempts": diagnosis.attempts,
+            "error": error,
+            "remedies": remedies(diagnosis),
+        }
+    )
