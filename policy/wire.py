@@ -39,6 +39,8 @@ MAX_REST: Final = 2048
 """Most shards that one reply may hand back."""
 MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
+MAX_CONTEXT: Final = 100
+"""Most context lines on one side of a match."""
 SAMPLE_NAMES: Final = 5
 """How many skipped entries of one reason are named: in a mark, and in a result. One number for both, or the
 names would depend on how the work was cut."""
@@ -98,7 +100,9 @@ class Query(_Frame, tag="query", frozen=True):
     """One request, as a worker needs to know it. Sent once to each worker that helps with it."""
 
     id: int
-    tool: Literal["grep", "glob"]
+    tool: Literal["grep", "glob", "read"]
+    sort: Literal["path", "mtime"]
+    """mtime: report when each file was changed; the supervisor sorts."""
     root: int
     """Which of the workspace's mounts, by number."""
     start: bytes
@@ -112,12 +116,26 @@ class Query(_Frame, tag="query", frozen=True):
     word: bool
     multiline: bool
     output: Literal["content", "files_with_matches", "count"]
+    before: int
+    after: int
+    """Context lines to ship on either side of a match."""
+    max_per_file: int
+    """Most matching lines of one file."""
+    first_line: int
+    last_line: int
+    """For read: the lines that are wanted, from 1."""
+    types: tuple[str, ...]
+    """Globs of the file type that is asked for; a file matches one of them as well as the others."""
+    max_depth: int | None
+    """For a listing: how many levels below the start are shown."""
     includes: tuple[str, ...]
     """Globs; for grep a leading "!" excludes. For glob the one pattern."""
     case_sensitive_globs: bool
     include_dirs: bool
     noise: bool
     """Leave out the shared ignore set (contract 6)."""
+    ignore_files: bool
+    """Leave out what .gitignore, .ignore and info/exclude say."""
     deny: tuple[bytes, ...]
     """Deny rules, relative to the mount; bytes, since a rule may be for a name that is no UTF-8."""
     need: int
@@ -200,10 +218,19 @@ class Refused(_Frame, tag="refused", frozen=True):
     position: _Count | None
 
 
-class Line(_Frame, frozen=True):
-    """A matching line: its number, its true length, and the shipped window of its text.
+class Context(_Frame, frozen=True):
+    """A line near a match: its number, its true length, and the shipped beginning of its text."""
 
-    `before` characters of the line precede the window, `match_start` counts from the window's start.
+    number: _Count
+    text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    length: _Count
+
+
+class Line(_Frame, frozen=True):
+    """A match: the number of its (first) line, its true length, and the shipped window of its text.
+
+    `before` characters of the text precede the window, `match_start` counts from the window's start. A match
+    over several lines ends in line `last`.
     """
 
     number: _Count
@@ -211,6 +238,9 @@ class Line(_Frame, frozen=True):
     before: _Count
     length: _Count
     match_start: _Count
+    last: _Count = 0
+    context_before: Annotated[tuple[Context, ...], msgspec.Meta(max_length=MAX_CONTEXT)] = ()
+    context_after: Annotated[tuple[Context, ...], msgspec.Meta(max_length=MAX_CONTEXT)] = ()
 
 
 class Found(_Frame, frozen=True):
@@ -222,6 +252,7 @@ class Found(_Frame, frozen=True):
     is_dir: bool
     count: _Count
     lines: tuple[Line, ...]
+    modified: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] = 0
 
 
 class SkipMark(_Frame, frozen=True):

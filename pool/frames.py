@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from ..policy.wire import HEADER, MAX_PATH_BYTES, MAX_REPLY_BYTES, Done, FromWorker, Query, Shard
+from ..policy.wire import HEADER, MAX_PATH_BYTES, MAX_REPLY_BYTES, Done, Found, FromWorker, Query, Shard
 
 _decoder: Final = msgspec.msgpack.Decoder(FromWorker)
 
@@ -67,7 +67,7 @@ def check_done(done: Done, shards: Sequence[Shard], query: Query) -> None:
     territory = Territory(shards)
     for found in done.found:
         territory.step_to(found.path)
-        _check_found(found.lines, found.count, query)
+        _check_found(found, query)
         entries += len(found.lines) or 1
     # The last file may exceed the bound by nothing: a worker asks for no more lines than are wanted.
     if entries > query.need:
@@ -81,11 +81,14 @@ def check_done(done: Done, shards: Sequence[Shard], query: Query) -> None:
     territory.check_rest(done.rest)
 
 
-def _check_found(lines: Sequence[object], count: int, query: Query) -> None:
+def _check_found(found: Found, query: Query) -> None:
     if query.tool == "grep" and query.output == "content":
-        if count != len(lines) or not lines:
+        if found.count != len(found.lines) or not found.lines:
             raise WorkerLied("a count that is not its lines'")
-    elif lines or count < 1:
+        for line in found.lines:
+            if len(line.context_before) > query.before or len(line.context_after) > query.after:
+                raise WorkerLied("context that nobody asked for")
+    elif query.tool != "read" and (found.lines or found.count < 1):
         raise WorkerLied("lines that nobody asked for")
 
 

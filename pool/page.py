@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple, TypedDict
 
-from ..policy.wire import SAMPLE_NAMES, Found, Line, Skip, SkipMark
+from ..policy.wire import SAMPLE_NAMES, Context, Found, Line, Skip, SkipMark
 from . import escape
 from .mask import Mask
 from .report import ConfinementReport
-from .results import GlobEntry, GrepEntry, Skipped, Totals
+from .results import ContextLine, GlobEntry, GrepEntry, Skipped, Totals
 from .search import Outcome
 
 _FAILURES: Final = (Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED)
@@ -26,6 +27,7 @@ _REASON_SENTENCES: Final = {
     "deadline": "The time for this request ran out before everything was searched.",
     "repeated_timeouts": "The pattern ran into its time limit on several files and was given up.",
     "lost_worker": "Workers died again and again, so a part of the tree was not searched.",
+    "too_many": "There is more than can be ordered at once; narrow the search.",
     "unreadable": "Something could not be read.",
     "timed_out": "Something took longer than its time limit and was left out.",
     "out_of_memory": "A file took more memory than is allowed and was left out.",
@@ -56,6 +58,19 @@ class Paths:
         return f"{self._virtual}/{escape.unicode_text(path.decode('utf-8', 'surrogateescape'))}"
 
 
+def ordered(outcome: Outcome, sort: str) -> Outcome:
+    """The outcome in the order that was asked for. By time: the newest first, ties by path, as they come
+    (contract 2.1).
+    """
+    if sort == "path":
+        return outcome
+    newest_first = sorted(outcome.found, key=lambda found: -found.modified)
+    # A skip has no place among entries that are ordered by time: all stand in front, and all are told.
+    skips = [SkipMark(0, mark.reason, mark.count, mark.names) for mark in outcome.skips]
+    reasons = outcome.reasons + (("too_many",) if outcome.dropped else ())
+    return replace(outcome, found=newest_first, skips=skips, reasons=reasons)
+
+
 def glob_entries(outcome: Outcome, paths: Paths, window: Window) -> tuple[GlobEntry, ...]:
     """The page's paths."""
     shown = outcome.found[window.offset : window.offset + window.limit]
@@ -70,10 +85,26 @@ def grep_entries(
     for found, line in _on_page(outcome.found, window):
         path = paths.virtual(found.path)
         if line is not None:
-            entries.append(GrepEntry(path, line.number, mask.window(line, line_chars), line.length))
+            entries.append(_line_entry(path, line, mask, line_chars))
         else:
             entries.append(GrepEntry(path, count=found.count if output_mode == "count" else None))
     return tuple(entries)
+
+
+def _line_entry(path: str, line: Line, mask: Mask, line_chars: int) -> GrepEntry:
+    def shown(context: Context) -> ContextLine:
+        whole = Line(context.number, context.text, 0, context.length, 0)
+        return ContextLine(context.number, mask.window(whole, line_chars))
+
+    return GrepEntry(
+        path,
+        line.number,
+        mask.window(line, line_chars),
+        line.length,
+        before=tuple(map(shown, line.context_before)),
+        after=tuple(map(shown, line.context_after)),
+        last_line_number=line.last if line.last > line.number else None,
+    )
 
 
 def _on_page(found: Sequence[Found], window: Window) -> Iterator[tuple[Found, Line | None]]:
@@ -121,7 +152,7 @@ def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float
         next_offset=stop if truncated else None,
         offset=window.offset,
         limit=window.limit,
-        totals=_totals(outcome, stop + 1, exact=not (outcome.dropped or truncated or outcome.reasons)),
+        totals=_totals(outcome, stop + 1),
         skipped=skipped,
         notices=tuple(_notices(total, window, truncated, reasons)),
         elapsed_ms=(time.monotonic() - started) * 1000,
@@ -129,10 +160,12 @@ def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float
     )
 
 
-def _totals(outcome: Outcome, most: int, *, exact: bool) -> Totals:
-    """Sums; where the search stopped early, over what comes before the stop, so that they do not depend on
-    timing.
+def _totals(outcome: Outcome, most: int) -> Totals:
+    """Sums over all pages where everything was found; else over what comes before the stop, so that they do
+    not depend on timing.
     """
+    held = sum(len(found.lines) or 1 for found in outcome.found)
+    exact = held < outcome.need and not outcome.dropped and not outcome.reasons
     entries, files, lines = 0, 0, 0
     previous: bytes | None = None
     for found in outcome.found:

@@ -15,8 +15,9 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from ..policy.errors import PatternError, PolicyError, RequestError, shown
 from ..policy.globs import GlobRefused, GlobSet, compile_filter, rebase
+from ..policy.filetypes import UnknownType, globs_of
 from ..policy.tenant import Policy
-from ..policy.wire import Query, Shard
+from ..policy.wire import MAX_CONTEXT, Query, Shard
 from . import page
 from .mask import Mask
 from .paths import locate, start_of
@@ -25,8 +26,14 @@ from .roots import Root, Target
 from .search import Outcome, Search
 
 OutputMode = Literal["content", "files_with_matches", "count"]
+Sort = Literal["path", "mtime"]
 _OUTPUT_MODES: Final = ("content", "files_with_matches", "count")
 _MOST_GLOBS: Final = 64
+_ALL: Final = 2**53
+_MOST_SORTED: Final = 1_000_000
+"""Entries that are held where the whole must be known before the page: an order by time, sums over all
+files.
+"""
 _query_numbers: Final = itertools.count(1)
 
 T = TypeVar("T")
@@ -85,6 +92,7 @@ class GlobRequest:
     include_dirs: bool
     limit: int | None
     offset: int | None
+    sort: str
     case_sensitive: bool
     no_ignore: bool
 
@@ -105,10 +113,12 @@ class GlobRequest:
             includes=(_rebased(pattern, start.virtual),),
             case_sensitive_globs=_flag("case_sensitive", self.case_sensitive),
             include_dirs=_flag("include_dirs", self.include_dirs),
-            noise=not _no_ignore(scope, self.no_ignore),
+            **_order(window, _sort(self.sort)),
+            **_ignoring(scope, self.no_ignore),
         )
 
         def finish(outcome: Outcome) -> GlobResult:
+            outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
             return GlobResult(
                 path=start.virtual,
@@ -129,9 +139,16 @@ class GrepRequest:
     literal: bool
     case_sensitive: bool
     word: bool
+    multiline: bool
+    type: str | Sequence[str] | None
     output_mode: OutputMode
+    before: int
+    after: int
+    context: int
+    max_per_file: int | None
     limit: int | None
     offset: int | None
+    sort: str
     no_ignore: bool
 
     def prepare(self, scope: Scope) -> Prepared[GrepResult]:
@@ -143,6 +160,7 @@ class GrepRequest:
             raise RequestError(
                 "argument_invalid", f"output_mode must be one of {legal}; found {shown(self.output_mode)}."
             )
+        context = _whole_number("context", self.context, 0, MAX_CONTEXT)
         start = _start(scope, self.path)
         query = _query(
             scope,
@@ -153,12 +171,21 @@ class GrepRequest:
             literal=_flag("literal", self.literal),
             ignore_case=not _flag("case_sensitive", self.case_sensitive),
             word=_flag("word", self.word),
+            multiline=_flag("multiline", self.multiline),
             output=self.output_mode,
+            before=max(context, _whole_number("before", self.before, 0, MAX_CONTEXT)),
+            after=max(context, _whole_number("after", self.after, 0, MAX_CONTEXT)),
+            max_per_file=_ALL
+            if self.max_per_file is None
+            else _whole_number("max_per_file", self.max_per_file, 1, _ALL),
             includes=tuple(_rebased_filter(glob, start) for glob in _globs(scope, self.glob)),
-            noise=not _no_ignore(scope, self.no_ignore),
+            types=_types(self.type),
+            **_order(window, _sort(self.sort), whole=self.output_mode == "count"),
+            **_ignoring(scope, self.no_ignore),
         )
 
         def finish(outcome: Outcome) -> GrepResult:
+            outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
             line_chars = scope.policy.limits.line_chars
             return GrepResult(
@@ -202,6 +229,43 @@ def _globs(scope: Scope, globs: object) -> tuple[str, ...]:
     if not isinstance(listed, (list, tuple)) or len(listed) > _MOST_GLOBS:
         raise RequestError("argument_invalid", f"glob must be a string, or at most {_MOST_GLOBS} of them.")
     return tuple(_pattern(scope, glob) for glob in listed)
+
+
+def _sort(value: object) -> Literal["path", "mtime"]:
+    if value == "path":
+        return "path"
+    if value == "mtime":
+        return "mtime"
+    raise RequestError("argument_invalid", f"sort must be 'path' or 'mtime'; found {shown(value)}.")
+
+
+def _whole_number(name: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise RequestError(
+            "argument_invalid", f"{name} must be a whole number from {least} to {most}; found {shown(value)}."
+        )
+    return value
+
+
+def _types(names: object) -> tuple[str, ...]:
+    listed = (names,) if isinstance(names, str) else () if names is None else names
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(name, str) for name in listed):
+        raise RequestError("argument_invalid", "type must be the name of a file type, or several.")
+    try:
+        return tuple(dict.fromkeys(glob for name in listed for glob in globs_of(name)))
+    except UnknownType as unknown:
+        near = (
+            f"Did you mean {', '.join(unknown.near)}?"
+            if unknown.near
+            else "They are ripgrep's: py, rust, ts, ..."
+        )
+        raise RequestError("type_unknown", str(unknown), hint=near) from None
+
+
+def _ignoring(scope: Scope, no_ignore: object) -> dict[str, bool]:
+    """Which ignore rules hold: the policy's, unless the request may and does switch them off."""
+    on = not _no_ignore(scope, no_ignore)
+    return {"noise": on, "ignore_files": on and scope.policy.use_ignore_files}
 
 
 def _flag(name: str, value: object) -> bool:
@@ -276,6 +340,15 @@ def _query(
         "word": False,
         "multiline": False,
         "output": "content",
+        "sort": "path",
+        "before": 0,
+        "after": 0,
+        "max_per_file": _ALL,
+        "first_line": 1,
+        "last_line": _ALL,
+        "types": (),
+        "max_depth": None,
+        "ignore_files": scope.policy.use_ignore_files,
         "includes": (),
         "case_sensitive_globs": True,
         "include_dirs": False,
@@ -294,6 +367,13 @@ def _query(
         "margin_chars": scope.mask.margin,
     }
     return Query(**(fields | differing))
+
+
+def _order(window: page.Window, sort: Literal["path", "mtime"], *, whole: bool = False) -> dict[str, Any]:
+    """How entries are ordered, and how many of them are needed for that."""
+    if sort == "mtime" or whole:
+        return {"sort": sort, "need": max(_MOST_SORTED, window.offset + window.limit + 1)}
+    return {"sort": sort}
 
 
 def _search(scope: Scope, query: Query, target: Target, started: float) -> Search:

@@ -18,6 +18,13 @@ class GlobEntry(msgspec.Struct, frozen=True):
     is_dir: bool = False
 
 
+class ContextLine(msgspec.Struct, frozen=True):
+    """A line near a match. Never counted, never shown twice (contract 4)."""
+
+    number: int
+    text: str
+
+
 class GrepEntry(msgspec.Struct, frozen=True):
     """A matching line, or a file with matches.
 
@@ -31,6 +38,10 @@ class GrepEntry(msgspec.Struct, frozen=True):
     line: str | None = None
     line_length: int | None = None
     count: int | None = None
+    before: tuple[ContextLine, ...] = ()
+    after: tuple[ContextLine, ...] = ()
+    last_line_number: int | None = None
+    """The last line of a match over several lines."""
 
 
 class Skipped(msgspec.Struct, frozen=True):

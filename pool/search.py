@@ -42,6 +42,8 @@ class Outcome:
 
     found: list[Found]
     skips: list[SkipMark]
+    need: int
+    """How many entries were wanted. Fewer in `found` means that there are no more."""
     dropped: bool
     """More exists past what was wanted."""
     reasons: tuple[str, ...]
@@ -151,7 +153,9 @@ class Search:
         found, skips = self.shards.results()
         if self._reasons:
             skips = self._with_the_avoided(found, skips)
-        self.future.set_result(Outcome(found, skips, self.shards.cut, tuple(self._reasons), self.confinement))
+        self.future.set_result(
+            Outcome(found, skips, self.query.need, self.shards.cut, tuple(self._reasons), self.confinement)
+        )
 
     def refuse(self, error: GrilleError) -> None:
         """End with an error instead of a result."""

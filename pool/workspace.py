@@ -14,7 +14,7 @@ from typing import Self
 from ..policy.errors import PolicyError, PoolError, shown
 from ..policy.tenant import Policy
 from .report import ConfinementReport
-from .requests import GlobRequest, GrepRequest, OutputMode, Request, Scope, T
+from .requests import GlobRequest, GrepRequest, OutputMode, Request, Scope, Sort, T
 from .results import GlobResult, GrepResult
 from .supervisor import Supervisor
 from .tenant import Tenant
@@ -98,6 +98,7 @@ class Workspace:
         include_dirs: bool = False,
         limit: int | None = None,
         offset: int | None = None,
+        sort: Sort = "path",
         case_sensitive: bool = True,
         no_ignore: bool = False,
     ) -> GlobResult:
@@ -106,7 +107,9 @@ class Workspace:
         `limit` None is the policy's default, 0 as many as the policy allows. Raises RequestError and its
         kinds for what is refused, PoolError when the pool cannot serve.
         """
-        return self._run(GlobRequest(pattern, path, include_dirs, limit, offset, case_sensitive, no_ignore))
+        return self._run(
+            GlobRequest(pattern, path, include_dirs, limit, offset, sort, case_sensitive, no_ignore)
+        )
 
     async def aglob(
         self,
@@ -116,12 +119,13 @@ class Workspace:
         include_dirs: bool = False,
         limit: int | None = None,
         offset: int | None = None,
+        sort: Sort = "path",
         case_sensitive: bool = True,
         no_ignore: bool = False,
     ) -> GlobResult:
         """`glob`, awaited."""
         return await self._arun(
-            GlobRequest(pattern, path, include_dirs, limit, offset, case_sensitive, no_ignore)
+            GlobRequest(pattern, path, include_dirs, limit, offset, sort, case_sensitive, no_ignore)
         )
 
     def grep(
@@ -133,9 +137,16 @@ class Workspace:
         literal: bool = False,
         case_sensitive: bool = False,
         word: bool = False,
+        multiline: bool = False,
+        type: str | Sequence[str] | None = None,
         output_mode: OutputMode = "content",
+        before: int = 0,
+        after: int = 0,
+        context: int = 0,
+        max_per_file: int | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        sort: Sort = "path",
         no_ignore: bool = False,
     ) -> GrepResult:
         """Lines that match a Python regular expression (contract 4), below `path` or in it, if it is a file.
@@ -146,7 +157,23 @@ class Workspace:
         """
         return self._run(
             GrepRequest(
-                pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore
+                pattern,
+                path,
+                glob,
+                literal,
+                case_sensitive,
+                word,
+                multiline,
+                type,
+                output_mode,
+                before,
+                after,
+                context,
+                max_per_file,
+                limit,
+                offset,
+                sort,
+                no_ignore,
             )
         )
 
@@ -159,15 +186,38 @@ class Workspace:
         literal: bool = False,
         case_sensitive: bool = False,
         word: bool = False,
+        multiline: bool = False,
+        type: str | Sequence[str] | None = None,
         output_mode: OutputMode = "content",
+        before: int = 0,
+        after: int = 0,
+        context: int = 0,
+        max_per_file: int | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        sort: Sort = "path",
         no_ignore: bool = False,
     ) -> GrepResult:
         """`grep`, awaited."""
         return await self._arun(
             GrepRequest(
-                pattern, path, glob, literal, case_sensitive, word, output_mode, limit, offset, no_ignore
+                pattern,
+                path,
+                glob,
+                literal,
+                case_sensitive,
+                word,
+                multiline,
+                type,
+                output_mode,
+                before,
+                after,
+                context,
+                max_per_file,
+                limit,
+                offset,
+                sort,
+                no_ignore,
             )
         )
 

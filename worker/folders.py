@@ -46,6 +46,7 @@ _LINKS: Final = {"x86_64": struct.Struct("<16xQ"), "aarch64": struct.Struct("<20
     kernel.MACHINE, struct.Struct("<16xQ")
 )
 _SIZE_AT: Final = 48  # the same on both
+_MODIFIED_AT: Final = 88  # likewise
 
 
 class Entry(NamedTuple):
@@ -56,11 +57,12 @@ class Entry(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Mode, size in bytes, and number of names of an open file."""
+    """Mode, size in bytes, number of names, and time of the last change in nanoseconds, of an open file."""
 
     mode: int
     size: int
     links: int
+    modified: int
 
 
 class TooSlow(Exception):
@@ -95,7 +97,8 @@ def status(file: int) -> Status:
     (mode,) = struct.unpack_from("<I", raw, _MODE_AT)
     (size,) = struct.unpack_from("<q", raw, _SIZE_AT)
     (links,) = _LINKS.unpack_from(raw)
-    return Status(mode, size, links)
+    seconds, nanoseconds = struct.unpack_from("<qq", raw, _MODIFIED_AT)
+    return Status(mode, size, links, seconds * 1_000_000_000 + nanoseconds)
 
 
 def exists(parent: int, name: bytes) -> bool:
@@ -121,6 +124,18 @@ def kind_of(parent: int, name: bytes) -> int:
         finally:
             os.close(file)
     return DT_DIR
+
+
+def modified(parent: int, name: bytes) -> int:
+    """When an entry was last changed, in nanoseconds; 0 for what cannot be opened, so that it sorts last."""
+    try:
+        file = os.open(name, OPEN_FILE, dir_fd=parent)
+    except OSError:
+        return 0
+    try:
+        return status(file).modified
+    finally:
+        os.close(file)
 
 
 def has_other_names(parent: int, name: bytes) -> bool:

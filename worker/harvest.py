@@ -29,9 +29,17 @@ class Harvest:
         """How many more entries could matter."""
         return self._need - self.entries
 
-    def add(self, path: bytes, *, is_dir: bool = False, count: int = 1, lines: tuple[Line, ...] = ()) -> None:
+    def add(
+        self,
+        path: bytes,
+        *,
+        is_dir: bool = False,
+        count: int = 1,
+        lines: tuple[Line, ...] = (),
+        modified: int = 0,
+    ) -> None:
         """Something found. Each line is an entry; a path without lines is one."""
-        self.found.append(Found(path, is_dir, count, lines))
+        self.found.append(Found(path, is_dir, count, lines, modified))
         self.entries += len(lines) or 1
         self._bytes += len(path) + 32 + sum(len(line.text) + 32 for line in lines)
 

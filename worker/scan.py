@@ -13,17 +13,16 @@ import os
 import stat
 from typing import Final, NamedTuple
 
-from ..policy.wire import FILE_BYTES, Line, Query, Skip
+from ..policy.wire import Query, Skip
 from . import folders
 from .engines import Hits, Scanner
+from .excerpts import Excerpts
 from .harvest import Harvest
 from .text import Text, searchable
 
 _FIRST_READ: Final = 64 << 10
 """Most files are shorter, and a short read is the end of the file: one read, no fstat."""
 _NEXT_READ: Final = 1 << 20
-_LINE_OVERHEAD: Final = 32
-"""Bytes of a line in a reply beside its text."""
 
 _SKIP_BY_ERRNO: Final = {
     errno.ELOOP: Skip.SYMLINK,
@@ -55,13 +54,18 @@ class _Searched(NamedTuple):
     path: bytes
     text: Text
     hits: Hits
+    modified: int
 
 
 class FileScan:
-    """Scans files for one query."""
+    """Scans files for one query; without a scanner (the tool `read`) it takes the lines that are asked
+    for.
+    """
 
-    def __init__(self, query: Query, scanner: Scanner) -> None:
+    def __init__(self, query: Query, scanner: Scanner | None) -> None:
         self._scanner = scanner
+        self._excerpts = Excerpts(query, scanner)
+        self._modified = 0
         self._query = query
         self._half_told: _Searched | None = None
         self.bytes = 0
@@ -83,15 +87,19 @@ class FileScan:
             return 0
         self.bytes += len(raw)
         text = searchable(raw)
-        if not self._scanner.contains(text.data):
-            self._count_long_lines(text.data, path, harvest)
+        if self._scanner is None:
+            self._take_lines(text, path, harvest)
+        elif not self._scanner.contains(text.data):
+            self._count_long_lines(self._scanner, text.data, path, harvest)
         elif self._query.output == "content":
-            hits = self._scanner.scan(text.data, told + harvest.wanted)
-            return self._tell_lines(_Searched(path, text, hits), told, harvest)
+            hits = self._scanner.scan(text.data, min(told + harvest.wanted, self._query.max_per_file))
+            return self._tell_lines(_Searched(path, text, hits, self._modified), told, harvest)
         else:
-            hits = self._scanner.scan(text.data, len(text.data) + 1 if self._query.output == "count" else 1)
+            hits = self._scanner.scan(
+                text.data, self._query.max_per_file if self._query.output == "count" else 1
+            )
             if hits.starts:
-                harvest.add(path, count=len(hits.starts))
+                harvest.add(path, count=len(hits.starts), modified=self._modified)
             if hits.long_lines:
                 harvest.skip(Skip.LONG_LINE, path)
         if text.binary:
@@ -101,9 +109,9 @@ class FileScan:
     def _tell_lines(self, searched: _Searched, told: int, harvest: Harvest) -> int:
         """Report the lines behind the first `told`; as `scan`, how many are told now if some are left."""
         data, hits = searched.text.data, searched.hits
-        lines, whole = self._lines(data, hits.starts[told:], hits.ends[told:])
+        lines, whole = self._excerpts.lines(data, hits.starts, hits.ends, told)
         if lines:
-            harvest.add(searched.path, count=len(lines), lines=lines)
+            harvest.add(searched.path, count=len(lines), lines=lines, modified=searched.modified)
         if not whole:
             self._half_told = searched  # whoever goes on here need not search the file again
             return told + len(lines)
@@ -113,42 +121,27 @@ class FileScan:
             harvest.skip(Skip.BINARY, searched.path)
         return 0
 
-    def _count_long_lines(self, data: bytes, path: bytes, harvest: Harvest) -> None:
-        if len(data) > self._query.max_line_bytes and self._scanner.scan(data, 1).long_lines:
+    def _take_lines(self, text: Text, path: bytes, harvest: Harvest) -> None:
+        """What `read` shows. `count` tells how many lines the file has."""
+        first, last = self._query.first_line, self._query.last_line
+        lines, _ = self._excerpts.whole_lines(text.data, first, last, self._query.line_chars)
+        total = text.data.count(b"\n") + (not text.data.endswith(b"\n") and bool(text.data))
+        harvest.add(path, count=total, lines=lines)
+
+    def _count_long_lines(self, scanner: Scanner, data: bytes, path: bytes, harvest: Harvest) -> None:
+        if len(data) > self._query.max_line_bytes and scanner.scan(data, 1).long_lines:
             harvest.skip(Skip.LONG_LINE, path)
-
-    def _lines(self, data: bytes, starts: list[int], ends: list[int]) -> tuple[tuple[Line, ...], bool]:
-        """The lines at these places, as many as fit one reply; and whether that is all of them."""
-        lines: list[Line] = []
-        number, counted_to, held = 1, 0, 0
-        for start, end in zip(starts, ends, strict=True):
-            if held > FILE_BYTES:
-                return tuple(lines), False
-            number += data.count(b"\n", counted_to, start)
-            counted_to = start
-            line = self._line(number, data[start:end])
-            lines.append(line)
-            held += len(line.text) + _LINE_OVERHEAD
-        return tuple(lines), True
-
-    def _line(self, number: int, raw: bytes) -> Line:
-        text = raw.decode("utf-8", "replace")
-        shown, margin = self._query.line_chars, self._query.margin_chars
-        if len(text) <= shown:
-            return Line(number, text, 0, len(text), 0)
-        # The span comes from the engine that may take long; a line past its bound is shown from its start.
-        span = self._scanner.span(text) if len(raw) <= self._query.max_line_bytes else None
-        match = span[0] if span else 0
-        first = max(0, match - shown - margin)
-        return Line(number, text[first : match + shown + margin], first, len(text), match - first)
 
     def _read(self, parent: int, name: bytes, certain: bool) -> bytes:
         limit = self._query.max_file_bytes
         try:
             file = os.open(name, folders.OPEN_FILE, dir_fd=parent)
             try:
-                if not certain and not stat.S_ISREG(folders.status(file).mode):
-                    raise NotSearched(Skip.SPECIAL_FILE)
+                if not certain or self._query.sort == "mtime":
+                    now = folders.status(file)
+                    self._modified = now.modified
+                    if not stat.S_ISREG(now.mode):
+                        raise NotSearched(Skip.SPECIAL_FILE)
                 data = os.read(file, _FIRST_READ)
                 if not data and not stat.S_ISREG(folders.status(file).mode):
                     raise NotSearched(Skip.SPECIAL_FILE)  # a FIFO took the file's place since the listing

@@ -47,6 +47,7 @@ class Selection:
         if query.includes:
             self._globs = compile_filter(query.includes, case_sensitive=query.case_sensitive_globs)
             self._prefix = _shared_prefix([glob.literal_prefix for glob in self._globs.includes])
+        self._types = compile_filter(query.types) if query.types else None
         self._noise = query.noise and not query.single_file
         self._single_file = query.single_file
         self._base = len(components(query.start))
@@ -54,17 +55,22 @@ class Selection:
         if query.single_file:
             self._base -= 1
 
-    def verdict(self, path: bytes, name: bytes, *, is_dir: bool) -> Verdict:
-        """Whether an entry met on the walk is looked at."""
+    def verdict(self, path: bytes, name: bytes, *, is_dir: bool, ignored: bool) -> Verdict:
+        """Whether an entry met on the walk is looked at. `ignored`: an ignore file leaves it out."""
         if self._deny is not None and self._denies(components(path), is_dir):
             return Verdict.HIDDEN
-        if self._noise and is_noise(name) and not self._spelled_out(path):
+        if (ignored or (self._noise and is_noise(name))) and not self._spelled_out(path):
             return Verdict.IGNORED
         return Verdict.SEARCH
 
     def wants(self, path: bytes) -> bool:
         """Whether the globs take a file or a folder."""
-        return self._globs is None or self._globs.accepts(self._below_start(path))
+        if self._globs is None and self._types is None:
+            return True
+        below = self._below_start(path)
+        if self._types is not None and not self._types.accepts(below):
+            return False
+        return self._globs is None or self._globs.accepts(below)
 
     def may_want_below(self, path: bytes) -> bool:
         """False when nothing in that folder can be wanted."""

@@ -65,6 +65,8 @@ class Server:
                     max_pattern_bytes=query.max_pattern_bytes,
                 )
                 self._files = FileScan(query, scanner)
+            elif query.tool == "read":
+                self._files = FileScan(query, None)
         except PatternRefused as refusal:
             channel.send(Refused(query.id, "pattern", refusal.code, refusal.message, refusal.position))
             return

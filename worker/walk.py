@@ -21,6 +21,8 @@ from ..policy.wire import MAX_PATH_BYTES, MAX_REST, Avoid, Query, Shard, Skip
 from . import folders
 from .folders import DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN, Entry
 from .harvest import Harvest
+from .ignore.stack import IgnoreStack
+from .ignoring import Ignoring
 from .progress import ProgressPage
 from .scan import FileScan, skip_reason
 from .selection import Selection, Verdict
@@ -45,13 +47,29 @@ anew.
 class _Level:
     """An open folder and the entries of it that are still to be visited."""
 
-    __slots__ = ("entries", "fd", "next", "path")
+    __slots__ = ("entries", "fd", "ignored", "next", "path", "rules")
 
-    def __init__(self, path: bytes, fd: int, entries: Sequence[Entry]) -> None:
+    def __init__(self, path: bytes, fd: int, entries: Sequence[Entry], rules: IgnoreStack | None) -> None:
         self.path = path
         self.fd = fd
         self.entries = entries
         self.next = 0
+        self.rules = rules
+        self.ignored: set[bytes] = set()
+        """Names that ignore files leave out, decided for the whole listing at once."""
+        if rules is not None:
+            self.ignored = rules.ignored_files(
+                [e.name for e in entries if e.kind not in (DT_DIR, DT_UNKNOWN)]
+            )
+            self.ignored |= rules.ignored_folders([e.name for e in entries if e.kind == DT_DIR])
+
+    def ignores(self, entry: Entry, kind: int) -> bool:
+        """Whether ignore files leave an entry out; `kind` is what an entry of unknown kind turned out to
+        be.
+        """
+        if entry.kind == DT_UNKNOWN and self.rules is not None:
+            return self.rules.ignored(entry.name, kind == DT_DIR)
+        return entry.name in self.ignored
 
 
 class Walk:
@@ -72,6 +90,7 @@ class Walk:
         self._files = files
         self._page = page
         self._timer = timer
+        self._ignoring = Ignoring() if query.ignore_files and not query.single_file else None
         self._large: dict[bytes, list[Entry]] = {}
         self._avoid: dict[bytes, Skip] = {}
         self._stack: list[_Level] = []
@@ -132,12 +151,13 @@ class Walk:
             harvest.skip(self._avoid[path], path)
             return
         kind = entry.kind if entry.kind != DT_UNKNOWN else self._find_out(level.fd, entry.name, path)
-        verdict = self._selection.verdict(path, entry.name, is_dir=kind == DT_DIR)
+        is_dir = kind == DT_DIR
+        verdict = self._selection.verdict(path, entry.name, is_dir=is_dir, ignored=level.ignores(entry, kind))
         if verdict is Verdict.HIDDEN:
             return
         if verdict is Verdict.IGNORED:
             harvest.skip(Skip.IGNORED, path)
-        elif kind == DT_DIR:
+        elif is_dir:
             self._enter(level, entry.name, path, harvest)
         elif kind == DT_LNK:
             harvest.skip(Skip.SYMLINK, path)
@@ -148,7 +168,7 @@ class Walk:
         elif self._query.refuse_hardlinks and folders.has_other_names(level.fd, entry.name):
             return
         elif self._files is None:
-            harvest.add(path)
+            harvest.add(path, modified=self._modified(level.fd, entry.name))
         else:
             self._scan(self._files, level.fd, entry, path, now, harvest)
 
@@ -175,8 +195,8 @@ class Walk:
 
     def _enter(self, level: _Level, name: bytes, path: bytes, harvest: Harvest) -> None:
         if self._query.include_dirs and self._selection.wants(path):
-            harvest.add(path, is_dir=True)
-        if not self._selection.may_want_below(path):
+            harvest.add(path, is_dir=True, modified=self._modified(level.fd, name))
+        if not self._selection.may_want_below(path) or self._is_deep_enough(path):
             return
         if len(path) > MAX_PATH_BYTES - folders.LONGEST_NAME:
             harvest.skip(Skip.UNREADABLE, path)
@@ -186,6 +206,20 @@ class Walk:
         else:
             self._push(path, name, level.fd, None, None, harvest)
 
+    def _modified(self, parent: int, name: bytes) -> int:
+        """When an entry was changed, in nanoseconds, where the order asks for it; 0 for what cannot be
+        opened.
+        """
+        return folders.modified(parent, name) if self._query.sort == "mtime" else 0
+
+    def _is_deep_enough(self, path: bytes) -> bool:
+        """Whether a listing of limited depth ends at this folder."""
+        depth, start = self._query.max_depth, self._query.start
+        if depth is None:
+            return False
+        below = path[len(start) :].strip(b"/")
+        return below.count(b"/") + 1 >= depth
+
     def _open(self, shard: Shard, harvest: Harvest) -> None:
         self._page.note(Doing.LISTING, shard.folder)
         if self._avoid and shard.folder in self._avoid:
@@ -194,6 +228,8 @@ class Walk:
         # Opening a folder far down takes a look-up for each level: a folder's time, not a scan's.
         self._timer.allow(self._query.folder_seconds, time.monotonic())
         try:
+            if self._ignoring is not None:
+                self._ignoring.on_the_way(self._root, shard.folder)
             folder = folders.open_below(self._root, shard.folder)
         except OSError as error:
             harvest.skip(skip_reason(error), shard.folder)
@@ -221,7 +257,12 @@ class Walk:
             os.close(folder)
             harvest.skip(skip_reason(error) if isinstance(error, OSError) else Skip.TIMED_OUT, path)
             return
-        self._stack.append(_Level(path, folder, entries))
+        rules = None
+        if self._ignoring is not None:
+            # A folder that was listed whole says which ignore files it has; of a part nothing can be told.
+            whole = first is None and last is None and self._selection.only_name_below(path) is None
+            rules = self._ignoring.enter(path, folder, frozenset(e.name for e in entries) if whole else None)
+        self._stack.append(_Level(path, folder, entries, rules))
 
     def _entries(
         self, path: bytes, folder: int, first: bytes | None, last: bytes | None, give_up_at: float

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import marshal
 import os
 import platform
@@ -26,7 +25,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 from unittest import mock
@@ -35,7 +34,6 @@ import msgspec
 import pyseccomp
 import pytest
 
-from grille.policy import syscalls
 from grille.policy.errors import ConfinementError
 from grille.policy.limits import MIB, Limits
 from grille.policy.mounts import Mount
@@ -373,7 +371,9 @@ class Jail:
         attest(worker.pidfd, worker.ready, cell.opened.tier, cell.private_id)
         return Inmate(worker, cell)
 
-    def behind_bars(self, attempt: Attempt, program: bytes | None = None, *, cell: Cell | None = None) -> Outcome:
+    def behind_bars(
+        self, attempt: Attempt, program: bytes | None = None, *, cell: Cell | None = None
+    ) -> Outcome:
         """The outcome in a fresh worker under `program` (the product's own filter when None)."""
         cell = cell or self.shared_cell(program or compiled_filter())
         worker = self.spawn(cell).worker
@@ -472,7 +472,11 @@ class Jail:
         assert outcome == Errno(_REFUSAL, wanted), f"the filter stopped {outcome}, not {wanted}"
 
     def _only_call(self, attempt: Attempt) -> str:
-        named = [c for c in (*_constants(attempt.do), *attempt.arguments) if isinstance(c, str) and c in self.numbers]
+        named = [
+            c
+            for c in (*_constants(attempt.do), *attempt.arguments)
+            if isinstance(c, str) and c in self.numbers
+        ]
         if not named and "slurp" in attempt.do.__code__.co_names:
             return "openat"
         assert len(set(named)) == 1, f"name the call that the filter stops, one of {named}"

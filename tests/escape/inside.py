@@ -124,6 +124,8 @@ def zygote(control: int, settings_file: str) -> NoReturn:
     settings = prepare(settings_file)
     _leak(settings)
     CHANGES[settings.change](settings)
+    if os.geteuid() == 0:
+        os.setgroups([0, 4242])  # a service may run with groups, and a worker must lose them
     leaks = set(range(FIRST_LEAK, FIRST_LEAK + len(LEAKS)))
     # The cell closes what it does not need; here it forgets to, so that the worker's own closing is what is tested.
     builder.descriptors = types.SimpleNamespace(  # type: ignore[assignment]
@@ -232,7 +234,6 @@ CHANGES: Final[dict[str, Callable[[Settings], None]]] = {
     "empty root": _without_empty_root,
     "close_fds": _without_closing,
     "rlimits": _without_rlimits,
-    "dumpable": lambda _: _without_prctl(4),
     "submount": _with_a_submount,
 }
 
@@ -263,7 +264,9 @@ def _run_control(settings: Settings, result: int, root: int) -> NoReturn:
     if os.geteuid() == 0:
         from grille.worker.confine import kernel
 
-        kernel.unshare(0x0002_0000 | 0x0400_0000 | 0x0800_0000)  # mounts, host name, IPC: what an attempt may leave behind
+        kernel.unshare(
+            0x0002_0000 | 0x0400_0000 | 0x0800_0000
+        )  # mounts, host name, IPC: what an attempt may leave behind
         kernel.mount(b"none", b"/", None, 0x4000 | 0x40000)
     signal.alarm(10)  # a control that hangs is a failure, and not the end of all controls
     _leak(settings)  # for each anew: a pipe that another control has read is empty

@@ -56,6 +56,7 @@ def status(worker: Inmate) -> dict[str, str]:
         ("TracerPid", "0"),
         ("SigBlk", "0" * 16),
         ("SigCgt", "0" * 16),
+        ("SigIgn", f"{1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1:016x}"),  # Python's own
         ("Umask", "0777"),
     ],
 )
@@ -118,7 +119,14 @@ def test_limits_are_in_force(worker: Inmate) -> None:
     """No core, no file, no process, no message queue; memory, time and descriptors bounded, with nothing to raise."""
     text = proc(worker, "limits").read_text(encoding="utf-8")
     limits = {m[1]: (m[2], m[3]) for m in re.finditer(r"^Max (.*?)\s{2,}(\S+)\s+(\S+)", text, re.MULTILINE)}
-    for kind in ("core file size", "file size", "processes", "locked memory", "msgqueue size", "realtime priority"):
+    for kind in (
+        "core file size",
+        "file size",
+        "processes",
+        "locked memory",
+        "msgqueue size",
+        "realtime priority",
+    ):
         assert limits[kind] == ("0", "0"), kind
     assert limits["address space"] == (str(256 << 20),) * 2
     assert limits["open files"] == (str(rlimits.DESCRIPTORS),) * 2
@@ -132,7 +140,12 @@ def flags_from_inside(at: Place) -> list[int]:
     bounding = 0
     for capability in range(41):
         bounding += call("prctl", 23, capability, 0, 0, 0)
-    return [struct.unpack("<i", death.raw)[0], call("prctl", 3, 0, 0, 0, 0), call("prctl", 39, 0, 0, 0, 0), bounding]
+    return [
+        struct.unpack("<i", death.raw)[0],
+        call("prctl", 3, 0, 0, 0, 0),
+        call("prctl", 39, 0, 0, 0, 0),
+        bounding,
+    ]
 
 
 def test_flags_survive_the_change_of_identity(jail: Jail) -> None:
@@ -151,7 +164,13 @@ def test_executable_memory_is_refused_by_the_kernel_too(jail: Jail) -> None:
     jail.end(ready)
     if not ready.ready.mdwe:
         skip("PR_SET_MDWE", "the filter alone says the same")
-    attempt = Attempt("mdwe", lambda at: [call("prctl", 66, 0, 0, 0, 0), errno_of("mprotect", call("mmap", 0, 4096, 3, 0x22, -1, 0), 4096, 5)])
+    attempt = Attempt(
+        "mdwe",
+        lambda at: [
+            call("prctl", 66, 0, 0, 0, 0),
+            errno_of("mprotect", call("mmap", 0, 4096, 3, 0x22, -1, 0), 4096, 5),
+        ],
+    )
     assert jail.behind_bars(attempt, allow_all()) == Value([1, 13])
 
 

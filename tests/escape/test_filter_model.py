@@ -98,7 +98,14 @@ def good_arguments(rule: syscalls.Rule) -> list[int]:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_number_on_every_architecture(machine: str) -> None:
     """No number but the table's is allowed, in any calling convention, with arguments that suit any of its rules."""
-    numbers = [*range(1024), *(0x4000_0000 | n for n in range(1024)), 0x4000_0000, 0xFFFF_FFFF, 0x8000_0000, 0x7FFF_FFFF]
+    numbers = [
+        *range(1024),
+        *(0x4000_0000 | n for n in range(1024)),
+        0x4000_0000,
+        0xFFFF_FFFF,
+        0x8000_0000,
+        0x7FFF_FFFF,
+    ]
     samples = [good_arguments(rule) for rule in syscalls.allowed(machine)] + [[0] * 6, [ALL_64] * 6]
     for number, architecture in itertools.product(numbers, AUDIT_ARCH.values()):
         for arguments in samples:

@@ -30,7 +30,7 @@ from grille.pool.workspace import Workspace
 from grille.pool.zygote import Zygote
 
 from . import test_kernel_surface, test_paths, test_writes
-from .harness import ATTEMPTS, SUCCESS, S, Jail
+from .harness import ATTEMPTS, SUCCESS, Jail, S
 
 assert test_kernel_surface and test_paths and test_writes  # their rows are what ATTEMPTS holds
 
@@ -64,7 +64,9 @@ def test_the_sample_job_lives_under_the_whole_list(zygote: Zygote) -> None:
 _NOT_IN_THE_SAMPLE = {"brk": "whether a heap grows by brk depends on what was freed before"}
 
 
-@pytest.mark.parametrize("rule", [r for r in RULES if r.call not in _NOT_IN_THE_SAMPLE], ids=lambda rule: rule.call)
+@pytest.mark.parametrize(
+    "rule", [r for r in RULES if r.call not in _NOT_IN_THE_SAMPLE], ids=lambda rule: rule.call
+)
 def test_the_sample_job_dies_without_any_rule(rule: Rule, zygote: Zygote) -> None:
     """Each rule is used by the job that is run before a pool serves anybody; so a missing one is noticed then."""
     assert zygote.try_filter(without(rule)).signal == signal.SIGSYS
@@ -180,7 +182,9 @@ class Widening(NamedTuple):
 
 
 _FLAGS = syscalls.OPEN_FLAGS[MACHINE]
-_OPEN_MASK = next(a.mask for rule in RULES if rule.call == "openat" for a in rule.arguments if a.position == 2)
+_OPEN_MASK = next(
+    a.mask for rule in RULES if rule.call == "openat" for a in rule.arguments if a.position == 2
+)
 
 WIDENINGS = (
     Widening("mmap", 2, 0, ["executable", "no access"]),
@@ -188,18 +192,32 @@ WIDENINGS = (
     Widening("mmap", 3, 0, ["shared", "at a fixed address"]),
     Widening("mmap", 3, LOW_HALF, ["flags with bits above"]),
     Widening("mremap", 3, 0, ["mremap to a fixed address", "mremap without unmapping"]),
-    Widening("mremap", 3, LOW_HALF, ["mremap with bits above"], "the kernel reads all 64 bits of these flags"),
-    Widening("openat", 0, 0, ["the working directory, zero-extended", "/etc/passwd from the working directory"], "empty root, Landlock"),
+    Widening(
+        "mremap", 3, LOW_HALF, ["mremap with bits above"], "the kernel reads all 64 bits of these flags"
+    ),
+    Widening(
+        "openat",
+        0,
+        0,
+        ["the working directory, zero-extended", "/etc/passwd from the working directory"],
+        "empty root, Landlock",
+    ),
     Widening("openat", 2, 0, ["O_PATH inside", "O_NOATIME", "O_ASYNC", "O_SYNC"]),
-    Widening("openat", 2, LOW_HALF & _OPEN_MASK, ["O_RDONLY with bits above", "O_RDONLY with all bits above"]),
+    Widening(
+        "openat", 2, LOW_HALF & _OPEN_MASK, ["O_RDONLY with bits above", "O_RDONLY with all bits above"]
+    ),
     Widening("openat", 2, _OPEN_MASK & ~0o3, ["O_WRONLY", "O_RDWR"], "read-only mount"),
     Widening("openat", 2, _OPEN_MASK & ~0o100, ["O_RDONLY|O_CREAT"], "read-only mount"),
     Widening("openat", 2, _OPEN_MASK & ~0o1000, ["O_RDONLY|O_TRUNC"], "read-only mount"),
     Widening("openat", 2, _OPEN_MASK & ~0o10000000, ["O_PATH inside"]),
-    Widening("openat", 2, _OPEN_MASK & ~_FLAGS.nofollow, ["link to a file inside, followed"], "mount without links"),
+    Widening(
+        "openat", 2, _OPEN_MASK & ~_FLAGS.nofollow, ["link to a file inside, followed"], "mount without links"
+    ),
     Widening("setitimer", 0, 0, ["setitimer, PROF"]),
     Widening("setitimer", 0, LOW_HALF, ["setitimer with bits above"]),
-    Widening("write", 0, 0, ["write to stdout", "write outside, to a leaked descriptor"], "closed descriptors"),
+    Widening(
+        "write", 0, 0, ["write to stdout", "write outside, to a leaked descriptor"], "closed descriptors"
+    ),
     Widening("write", 0, LOW_HALF, ["write to 3 with bits above"]),
 )
 

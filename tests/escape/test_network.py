@@ -40,11 +40,27 @@ def connect_path_inside(at: Place) -> int:
 @rows(
     Attempt("AF_UNIX", lambda at: call("socket", 1, 1, 0), alone=True),
     Attempt("AF_INET", lambda at: call("socket", 2, 1, 0), alone=True),
-    Attempt("AF_INET6", lambda at: call("socket", 10, 1, 0), alone=True, control=either(SUCCESS, refused(errno.EAFNOSUPPORT))),
+    Attempt(
+        "AF_INET6",
+        lambda at: call("socket", 10, 1, 0),
+        alone=True,
+        control=either(SUCCESS, refused(errno.EAFNOSUPPORT)),
+    ),
     Attempt("AF_NETLINK", lambda at: call("socket", 16, 3, 0), alone=True),
-    Attempt("AF_PACKET", lambda at: call("socket", 17, 3, 0), control=either(SUCCESS, refused(errno.EPERM, errno.EAFNOSUPPORT))),
-    Attempt("AF_ALG", lambda at: call("socket", 38, 5, 0), control=either(SUCCESS, refused(errno.EAFNOSUPPORT))),
-    Attempt("AF_VSOCK", lambda at: call("socket", 40, 1, 0), alone=True, control=either(SUCCESS, refused(errno.EAFNOSUPPORT))),
+    Attempt(
+        "AF_PACKET",
+        lambda at: call("socket", 17, 3, 0),
+        control=either(SUCCESS, refused(errno.EPERM, errno.EAFNOSUPPORT)),
+    ),
+    Attempt(
+        "AF_ALG", lambda at: call("socket", 38, 5, 0), control=either(SUCCESS, refused(errno.EAFNOSUPPORT))
+    ),
+    Attempt(
+        "AF_VSOCK",
+        lambda at: call("socket", 40, 1, 0),
+        alone=True,
+        control=either(SUCCESS, refused(errno.EAFNOSUPPORT)),
+    ),
     Attempt("raw", lambda at: call("socket", 2, 3, 1), needs_root="CAP_NET_RAW"),
     Attempt("socketpair", lambda at: call("socketpair", 1, 1, 0, buffer(8)), alone=True),
     Attempt("accept", lambda at: call("accept4", RESULT, None, None, 0), control=refused(errno.EINVAL)),
@@ -56,7 +72,9 @@ def test_no_socket_is_made(attempt: Attempt, jail: Jail) -> None:
 
 @rows(
     Attempt("connect, TCP", connect_tcp, stopped_at="socket"),
-    Attempt("bind and listen, TCP", bind_tcp, stopped_at="socket", alone=None),  # Landlock knows TCP from ABI 4
+    Attempt(
+        "bind and listen, TCP", bind_tcp, stopped_at="socket", alone=None
+    ),  # Landlock knows TCP from ABI 4
     Attempt("sendto, UDP", send_udp, stopped_at="socket"),
     Attempt("connect, abstract unix socket", connect_abstract, stopped_at="socket"),
     Attempt(
@@ -83,11 +101,27 @@ def pass_a_descriptor(at: Place) -> int:
 @rows(
     Attempt("sendmsg, a descriptor", pass_a_descriptor, alone=True),
     Attempt("sendto on the result socket", lambda at: call("sendto", RESULT, b"", 0, 0, None, 0), alone=True),
-    Attempt("recvfrom on the result socket", lambda at: call("recvfrom", RESULT, buffer(1), 0, 0x40, None, None), control=either(SUCCESS, refused(errno.EAGAIN))),
-    Attempt("recvmsg on the result socket", lambda at: call("recvmsg", RESULT, bytes(56), 0x40), control=either(SUCCESS, refused(errno.EAGAIN))),
-    Attempt("getpeername", lambda at: call("getpeername", RESULT, buffer(128), struct.pack("<I", 128)), alone=True),
-    Attempt("SO_PEERCRED", lambda at: call("getsockopt", RESULT, 1, 17, buffer(12), struct.pack("<I", 12)), alone=True),
-    Attempt("setsockopt", lambda at: call("setsockopt", RESULT, 1, 7, struct.pack("<i", 1 << 20), 4), alone=True),
+    Attempt(
+        "recvfrom on the result socket",
+        lambda at: call("recvfrom", RESULT, buffer(1), 0, 0x40, None, None),
+        control=either(SUCCESS, refused(errno.EAGAIN)),
+    ),
+    Attempt(
+        "recvmsg on the result socket",
+        lambda at: call("recvmsg", RESULT, bytes(56), 0x40),
+        control=either(SUCCESS, refused(errno.EAGAIN)),
+    ),
+    Attempt(
+        "getpeername", lambda at: call("getpeername", RESULT, buffer(128), struct.pack("<I", 128)), alone=True
+    ),
+    Attempt(
+        "SO_PEERCRED",
+        lambda at: call("getsockopt", RESULT, 1, 17, buffer(12), struct.pack("<I", 12)),
+        alone=True,
+    ),
+    Attempt(
+        "setsockopt", lambda at: call("setsockopt", RESULT, 1, 7, struct.pack("<i", 1 << 20), 4), alone=True
+    ),
     Attempt("poll", lambda at: call("poll", None, 0, 0), alone=True, calls=("poll",)),
     Attempt("epoll_create1", lambda at: call("epoll_create1", 0), alone=True),
 )

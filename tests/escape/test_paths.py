@@ -17,7 +17,6 @@ from .toolkit import (
     listing,
     os,
     pause,
-    read,
     slurp,
     struct,
 )
@@ -25,8 +24,14 @@ from .yard import Yard
 
 
 @rows(
-    Attempt("an inside file by the mount's descriptor", lambda at: slurp(ROOT, b"kept.txt"), bars=returns(KEPT)),
-    Attempt("a folder inside", lambda at: slurp(call("openat", ROOT, b"folder", FOLDER), b"inner.txt"), bars=returns(b"inner\n")),
+    Attempt(
+        "an inside file by the mount's descriptor", lambda at: slurp(ROOT, b"kept.txt"), bars=returns(KEPT)
+    ),
+    Attempt(
+        "a folder inside",
+        lambda at: slurp(call("openat", ROOT, b"folder", FOLDER), b"inner.txt"),
+        bars=returns(b"inner\n"),
+    ),
     Attempt("a hard link to a file outside", lambda at: slurp(ROOT, b"hard.txt"), bars=returns(b"linked\n")),
 )
 def test_what_is_inside_is_readable(attempt: Attempt, jail: Jail) -> None:
@@ -36,20 +41,41 @@ def test_what_is_inside_is_readable(attempt: Attempt, jail: Jail) -> None:
 
 @rows(
     Attempt("/etc/passwd from the working directory", lambda at: slurp(AT_FDCWD, b"/etc/passwd")),
-    Attempt("a relative path from the working directory", lambda at: call("openat", AT_FDCWD, b".", os.O_RDONLY | os.O_NOFOLLOW)),
-    Attempt("the working directory, zero-extended", lambda at: call("openat", AT_FDCWD & 0xFFFF_FFFF, b".", os.O_NOFOLLOW)),
+    Attempt(
+        "a relative path from the working directory",
+        lambda at: call("openat", AT_FDCWD, b".", os.O_RDONLY | os.O_NOFOLLOW),
+    ),
+    Attempt(
+        "the working directory, zero-extended",
+        lambda at: call("openat", AT_FDCWD & 0xFFFF_FFFF, b".", os.O_NOFOLLOW),
+    ),
     Attempt(
         "the working directory with other bits above",
         lambda at: call("openat", AT_FDCWD & 0xFFFF_FFFF | 5 << 32, b".", os.O_NOFOLLOW),
     ),
     Attempt("/etc/passwd from the mount", lambda at: slurp(ROOT, b"/etc/passwd"), bars=refused(errno.ENOENT)),
-    Attempt("the secret by its absolute path", lambda at: slurp(ROOT, at.secret), bars=refused(errno.ENOENT), control=returns(SECRET)),
-    Attempt("the mount's own host path", lambda at: slurp(ROOT, at.root + b"/kept.txt"), bars=refused(errno.ENOENT)),
-    Attempt("../outside", lambda at: slurp(ROOT, b"../outside/secret.txt"), bars=refused(errno.ENOENT), control=returns(SECRET)),
+    Attempt(
+        "the secret by its absolute path",
+        lambda at: slurp(ROOT, at.secret),
+        bars=refused(errno.ENOENT),
+        control=returns(SECRET),
+    ),
+    Attempt(
+        "the mount's own host path",
+        lambda at: slurp(ROOT, at.root + b"/kept.txt"),
+        bars=refused(errno.ENOENT),
+    ),
+    Attempt(
+        "../outside",
+        lambda at: slurp(ROOT, b"../outside/secret.txt"),
+        bars=refused(errno.ENOENT),
+        control=returns(SECRET),
+    ),
     Attempt(
         "folder/../../outside",
         lambda at: slurp(ROOT, b"folder/../../outside/secret.txt"),
-        bars=refused(errno.ENOENT), control=returns(SECRET),
+        bars=refused(errno.ENOENT),
+        control=returns(SECRET),
     ),
     Attempt(
         "a long chain of ..",
@@ -58,11 +84,19 @@ def test_what_is_inside_is_readable(attempt: Attempt, jail: Jail) -> None:
     ),
     Attempt(
         ".. opened step by step",
-        lambda at: slurp(call("openat", call("openat", ROOT, b"..", FOLDER), b"outside", FOLDER), b"secret.txt"),
-        bars=refused(errno.ENOENT), control=returns(SECRET),
+        lambda at: slurp(
+            call("openat", call("openat", ROOT, b"..", FOLDER), b"outside", FOLDER), b"secret.txt"
+        ),
+        bars=refused(errno.ENOENT),
+        control=returns(SECRET),
     ),
     Attempt("list /", lambda at: listing(call("openat", ROOT, b"/", FOLDER)), bars=refused(errno.EACCES)),
-    Attempt("list ..", lambda at: b"outside" in listing(call("openat", ROOT, b"..", FOLDER)), bars=returns(False), control=returns(True)),
+    Attempt(
+        "list ..",
+        lambda at: b"outside" in listing(call("openat", ROOT, b"..", FOLDER)),
+        bars=returns(False),
+        control=returns(True),
+    ),
 )
 def test_paths_lead_nowhere(attempt: Attempt, jail: Jail) -> None:
     """From the mount's descriptor there is no way up and no way across; from anywhere else there is none at all."""
@@ -74,9 +108,20 @@ def test_paths_lead_nowhere(attempt: Attempt, jail: Jail) -> None:
     Attempt("relative link out, followed", lambda at: slurp(ROOT, b"to-secret", os.O_RDONLY)),
     Attempt("link to a file inside, followed", lambda at: slurp(ROOT, b"to-kept", os.O_RDONLY)),
     Attempt("link through /proc/self/root, followed", lambda at: slurp(ROOT, b"to-proc", os.O_RDONLY)),
-    Attempt("linked folder, followed", lambda at: call("openat", ROOT, b"to-folder", os.O_RDONLY | os.O_DIRECTORY)),
-    Attempt("linked folder in the middle", lambda at: slurp(ROOT, b"to-folder/secret.txt"), bars=refused(errno.ELOOP), control=returns(SECRET)),
-    Attempt("link to /proc/self/cwd in the middle", lambda at: call("openat", ROOT, b"to-cwd/.", FOLDER), bars=refused(errno.ELOOP)),
+    Attempt(
+        "linked folder, followed", lambda at: call("openat", ROOT, b"to-folder", os.O_RDONLY | os.O_DIRECTORY)
+    ),
+    Attempt(
+        "linked folder in the middle",
+        lambda at: slurp(ROOT, b"to-folder/secret.txt"),
+        bars=refused(errno.ELOOP),
+        control=returns(SECRET),
+    ),
+    Attempt(
+        "link to /proc/self/cwd in the middle",
+        lambda at: call("openat", ROOT, b"to-cwd/.", FOLDER),
+        bars=refused(errno.ELOOP),
+    ),
     Attempt(
         "link to /etc/passwd, not followed",
         lambda at: slurp(ROOT, b"to-passwd"),
@@ -98,16 +143,33 @@ def test_links_are_not_followed(attempt: Attempt, jail: Jail) -> None:
 @rows(
     Attempt("/proc/self/maps", lambda at: slurp(ROOT, b"/proc/self/maps"), bars=refused(errno.ENOENT)),
     Attempt("/proc/self/environ", lambda at: slurp(ROOT, b"/proc/self/environ"), bars=refused(errno.ENOENT)),
-    Attempt("/proc/self/mem", lambda at: call("openat", ROOT, b"/proc/self/mem", os.O_NOFOLLOW), bars=refused(errno.ENOENT)),
-    Attempt("another's /proc/N/root", lambda at: slurp(ROOT, b"/proc/%d/root/etc/passwd" % at.victim), bars=refused(errno.ENOENT)),
-    Attempt("/proc/self/fd", lambda at: listing(call("openat", ROOT, b"/proc/self/fd", FOLDER)), bars=refused(errno.ENOENT)),
-    Attempt("/proc/self/mem for writing", lambda at: call("openat", ROOT, b"/proc/self/mem", os.O_NOFOLLOW | os.O_RDWR)),
+    Attempt(
+        "/proc/self/mem",
+        lambda at: call("openat", ROOT, b"/proc/self/mem", os.O_NOFOLLOW),
+        bars=refused(errno.ENOENT),
+    ),
+    Attempt(
+        "another's /proc/N/root",
+        lambda at: slurp(ROOT, b"/proc/%d/root/etc/passwd" % at.victim),
+        bars=refused(errno.ENOENT),
+    ),
+    Attempt(
+        "/proc/self/fd",
+        lambda at: listing(call("openat", ROOT, b"/proc/self/fd", FOLDER)),
+        bars=refused(errno.ENOENT),
+    ),
+    Attempt(
+        "/proc/self/mem for writing",
+        lambda at: call("openat", ROOT, b"/proc/self/mem", os.O_NOFOLLOW | os.O_RDWR),
+    ),
     Attempt(
         "the own descriptor reopened for writing",
         lambda at: call("openat", ROOT, b"/proc/self/fd/%d" % at.leaked[6], os.O_RDWR),
     ),
     Attempt("/sys", lambda at: call("openat", ROOT, b"/sys", FOLDER), bars=refused(errno.ENOENT)),
-    Attempt("/dev/null", lambda at: call("openat", ROOT, b"/dev/null", os.O_NOFOLLOW), bars=refused(errno.ENOENT)),
+    Attempt(
+        "/dev/null", lambda at: call("openat", ROOT, b"/dev/null", os.O_NOFOLLOW), bars=refused(errno.ENOENT)
+    ),
 )
 def test_no_kernel_file_systems(attempt: Attempt, jail: Jail) -> None:
     """There is no /proc, /sys or /dev where a worker lives."""
@@ -171,10 +233,16 @@ def handle_of(at: Place) -> int:
 
 @rows(
     Attempt("openat2", lambda at: call("openat2", ROOT, at.secret, struct.pack("<QQQ", 0, 0, 0), 24)),
-    Attempt("openat2 beneath", lambda at: call("openat2", ROOT, b"kept.txt", struct.pack("<QQQ", os.O_NOFOLLOW, 0, 8), 24), alone=True),
+    Attempt(
+        "openat2 beneath",
+        lambda at: call("openat2", ROOT, b"kept.txt", struct.pack("<QQQ", os.O_NOFOLLOW, 0, 8), 24),
+        alone=True,
+    ),
     Attempt("open", lambda at: call("open", at.secret, os.O_RDONLY), calls=("open",)),
     Attempt("O_PATH", lambda at: call("openat", ROOT, at.secret, os.O_PATH | os.O_NOFOLLOW)),
-    Attempt("O_PATH inside", lambda at: call("openat", ROOT, b"kept.txt", os.O_PATH | os.O_NOFOLLOW), alone=True),
+    Attempt(
+        "O_PATH inside", lambda at: call("openat", ROOT, b"kept.txt", os.O_PATH | os.O_NOFOLLOW), alone=True
+    ),
     Attempt("name_to_handle_at", handle_of),
     Attempt("open_by_handle_at", by_handle, stopped_at="name_to_handle_at", needs_root="CAP_DAC_READ_SEARCH"),
     Attempt("chdir", lambda at: call("chdir", at.outside)),

@@ -68,8 +68,18 @@ def execute_memory(at: Place) -> int:
     Attempt("execve /bin/sh", execute, arguments=(b"/bin/sh",), control=exits(42)),
     Attempt("execveat in the mount", execute_inside, control=exits(0)),
     Attempt("memfd_create", lambda at: call("memfd_create", b"x", 0), alone=True),
-    Attempt("memfd_secret", lambda at: call("memfd_secret", 0), control=either(SUCCESS, refused(errno.ENOSYS)), alone=True),
-    Attempt("memfd and execveat", execute_memory, stopped_at="memfd_create", control=refused(errno.ENOEXEC, errno.EACCES, errno.EFAULT, errno.EIO)),
+    Attempt(
+        "memfd_secret",
+        lambda at: call("memfd_secret", 0),
+        control=either(SUCCESS, refused(errno.ENOSYS)),
+        alone=True,
+    ),
+    Attempt(
+        "memfd and execveat",
+        execute_memory,
+        stopped_at="memfd_create",
+        control=refused(errno.ENOEXEC, errno.EACCES, errno.EFAULT, errno.EIO),
+    ),
 )
 def test_no_program_is_started(attempt: Attempt, jail: Jail) -> None:
     """No program runs, from the host, from the mount or from memory."""
@@ -87,18 +97,44 @@ def read_memory(at: Place, name: str) -> int:
     Attempt("ptrace attach", lambda at: call("ptrace", 16, at.victim, 0, 0)),
     Attempt("ptrace traceme", lambda at: call("ptrace", 0, 0, 0, 0), alone=True),
     Attempt("process_vm_readv", read_memory, arguments=("process_vm_readv",), control=refused(errno.EFAULT)),
-    Attempt("process_vm_writev", read_memory, arguments=("process_vm_writev",), control=refused(errno.EFAULT)),
+    Attempt(
+        "process_vm_writev", read_memory, arguments=("process_vm_writev",), control=refused(errno.EFAULT)
+    ),
     Attempt("pidfd_open", lambda at: call("pidfd_open", at.victim, 0)),
     Attempt("pidfd_open of the cell", lambda at: call("pidfd_open", 1, 0), alone=True),
-    Attempt("pidfd_getfd", lambda at: call("pidfd_getfd", call("pidfd_open", at.victim, 0), 0, 0), stopped_at="pidfd_open"),
-    Attempt("kcmp", lambda at: call("kcmp", at.victim, at.victim, 1, 0, 0), control=either(SUCCESS, refused(errno.ENOSYS))),
-    Attempt("process_madvise", lambda at: call("process_madvise", call("pidfd_open", at.victim, 0), struct.pack("<QQ", 4096, 4096), 1, 20, 0), stopped_at="pidfd_open", control=refused(errno.EFAULT, errno.ENOMEM, errno.EINVAL), needs_root="CAP_SYS_NICE"),
-    Attempt("process_mrelease", lambda at: call("process_mrelease", -1, 0), control=refused(errno.EBADF, errno.ENOSYS)),
+    Attempt(
+        "pidfd_getfd",
+        lambda at: call("pidfd_getfd", call("pidfd_open", at.victim, 0), 0, 0),
+        stopped_at="pidfd_open",
+    ),
+    Attempt(
+        "kcmp",
+        lambda at: call("kcmp", at.victim, at.victim, 1, 0, 0),
+        control=either(SUCCESS, refused(errno.ENOSYS)),
+    ),
+    Attempt(
+        "process_madvise",
+        lambda at: call(
+            "process_madvise", call("pidfd_open", at.victim, 0), struct.pack("<QQ", 4096, 4096), 1, 20, 0
+        ),
+        stopped_at="pidfd_open",
+        control=refused(errno.EFAULT, errno.ENOMEM, errno.EINVAL),
+        needs_root="CAP_SYS_NICE",
+    ),
+    Attempt(
+        "process_mrelease",
+        lambda at: call("process_mrelease", -1, 0),
+        control=refused(errno.EBADF, errno.ENOSYS),
+    ),
     Attempt("get_robust_list", lambda at: call("get_robust_list", at.victim, buffer(8), buffer(8))),
     Attempt("getpgid", lambda at: call("getpgid", at.victim)),
     Attempt("getsid", lambda at: call("getsid", at.victim)),
     Attempt("sched_getaffinity", lambda at: call("sched_getaffinity", at.victim, 128, buffer(128))),
-    Attempt("move_pages", lambda at: call("move_pages", at.victim, 0, None, None, None, 0), control=either(SUCCESS, refused(errno.ENOSYS))),
+    Attempt(
+        "move_pages",
+        lambda at: call("move_pages", at.victim, 0, None, None, None, 0),
+        control=either(SUCCESS, refused(errno.ENOSYS)),
+    ),
 )
 def test_no_other_process_is_seen(attempt: Attempt, jail: Jail) -> None:
     """A worker neither traces nor reads nor names another process, be it its own user's."""
@@ -116,9 +152,20 @@ def queue_to_the_victim(at: Place, name: str) -> int:
     Attempt("kill, the cell", lambda at: call("kill", 1, 0), control=either(SUCCESS, refused(errno.EPERM))),
     Attempt("tgkill", lambda at: call("tgkill", at.victim, at.victim, 0)),
     Attempt("tkill", lambda at: call("tkill", at.victim, 0)),
-    Attempt("rt_sigqueueinfo", queue_to_the_victim, arguments=("rt_sigqueueinfo",), stopped_at="rt_sigqueueinfo"),
-    Attempt("rt_tgsigqueueinfo", queue_to_the_victim, arguments=("rt_tgsigqueueinfo",), stopped_at="rt_tgsigqueueinfo"),
-    Attempt("pidfd_send_signal", lambda at: call("pidfd_send_signal", call("pidfd_open", at.victim, 0), 0, None, 0), stopped_at="pidfd_open"),
+    Attempt(
+        "rt_sigqueueinfo", queue_to_the_victim, arguments=("rt_sigqueueinfo",), stopped_at="rt_sigqueueinfo"
+    ),
+    Attempt(
+        "rt_tgsigqueueinfo",
+        queue_to_the_victim,
+        arguments=("rt_tgsigqueueinfo",),
+        stopped_at="rt_tgsigqueueinfo",
+    ),
+    Attempt(
+        "pidfd_send_signal",
+        lambda at: call("pidfd_send_signal", call("pidfd_open", at.victim, 0), 0, None, 0),
+        stopped_at="pidfd_open",
+    ),
     Attempt("F_SETOWN", lambda at: call("fcntl", RESULT, 8, at.victim)),
     Attempt("setpgid", lambda at: call("setpgid", 0, 0), alone=True),
     Attempt("setsid", lambda at: call("setsid"), alone=True),
@@ -130,11 +177,22 @@ def test_no_signal_is_sent(attempt: Attempt, jail: Jail) -> None:
 
 @rows(
     Attempt("prlimit64 of the victim", lambda at: call("prlimit64", at.victim, 7, None, buffer(16))),
-    Attempt("prlimit64, raising one's own", lambda at: call("prlimit64", 0, 4, struct.pack("<QQ", 1 << 30, 1 << 30), None), needs_root="CAP_SYS_RESOURCE"),
-    Attempt("setrlimit", lambda at: call("setrlimit", 4, struct.pack("<QQ", 1 << 30, 1 << 30)), calls=("setrlimit",), needs_root="CAP_SYS_RESOURCE"),
+    Attempt(
+        "prlimit64, raising one's own",
+        lambda at: call("prlimit64", 0, 4, struct.pack("<QQ", 1 << 30, 1 << 30), None),
+        needs_root="CAP_SYS_RESOURCE",
+    ),
+    Attempt(
+        "setrlimit",
+        lambda at: call("setrlimit", 4, struct.pack("<QQ", 1 << 30, 1 << 30)),
+        calls=("setrlimit",),
+        needs_root="CAP_SYS_RESOURCE",
+    ),
     Attempt("setpriority of the victim", lambda at: call("setpriority", 0, at.victim, 19)),
     Attempt("sched_setscheduler", lambda at: call("sched_setscheduler", at.victim, 0, struct.pack("<i", 0))),
-    Attempt("sched_setaffinity", lambda at: call("sched_setaffinity", at.victim, 8, struct.pack("<Q", 0xFFFF))),
+    Attempt(
+        "sched_setaffinity", lambda at: call("sched_setaffinity", at.victim, 8, struct.pack("<Q", 0xFFFF))
+    ),
     Attempt("ioprio_set", lambda at: call("ioprio_set", 1, at.victim, 2 << 13 | 4)),
 )
 def test_no_limit_is_changed(attempt: Attempt, jail: Jail) -> None:
@@ -146,7 +204,11 @@ def test_no_limit_is_changed(attempt: Attempt, jail: Jail) -> None:
     Attempt("setresuid 0", lambda at: call("setresuid", 0, 0, 0), needs_root="the id of root"),
     Attempt("setresgid 0", lambda at: call("setresgid", 0, 0, 0), needs_root="the id of root"),
     Attempt("setgroups", lambda at: call("setgroups", 1, struct.pack("<I", 0)), needs_root="CAP_SETGID"),
-    Attempt("capset", lambda at: call("capset", struct.pack("<Ii", 0x20080522, 0), struct.pack("<6I", 1, 1, 0, 0, 0, 0)), needs_root="capabilities"),
+    Attempt(
+        "capset",
+        lambda at: call("capset", struct.pack("<Ii", 0x20080522, 0), struct.pack("<6I", 1, 1, 0, 0, 0, 0)),
+        needs_root="capabilities",
+    ),
     Attempt("setfsuid", lambda at: call("setfsuid", 0), alone=True),
     Attempt("getppid", lambda at: call("getppid"), alone=True),
     Attempt("getuid", lambda at: call("getuid"), alone=True),

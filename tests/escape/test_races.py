@@ -115,7 +115,9 @@ def fill_with_folders(root: Path) -> None:
 @pytest.fixture(params=["files", "folders"])
 def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
     """Both kinds of race."""
-    fill, swap = {"files": (fill_with_files, _SWAP_FILES), "folders": (fill_with_folders, _SWAP_FOLDERS)}[request.param]
+    fill, swap = {"files": (fill_with_files, _SWAP_FILES), "folders": (fill_with_folders, _SWAP_FOLDERS)}[
+        request.param
+    ]
     with contextlib.closing(Ground(fill, swap)) as prepared:
         yield prepared
 

@@ -216,7 +216,13 @@ if X86_64:
     # An i386 call takes 32-bit pointers: MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT.
     _low_memory = int(
         _syscall(
-            ctypes.c_long(9), None, ctypes.c_long(4096), ctypes.c_long(3), ctypes.c_long(0x62), ctypes.c_long(-1), 0
+            ctypes.c_long(9),
+            None,
+            ctypes.c_long(4096),
+            ctypes.c_long(3),
+            ctypes.c_long(0x62),
+            ctypes.c_long(-1),
+            0,
         )
     )
 

@@ -1,10 +1,10 @@
 """Workers that lie: loaded into the product's own zygote, in the place of a worker's loop.
 
-Everything else is the product's: zygote, cell, lock-down, frames, progress page. A worker that was taken over has all that a
-liar has: the filter's twelve calls, its end of the socket, its progress page, its mounts.
+Everything else is the product's: zygote, cell, lock-down, frames, progress page. A worker that was taken over has all
+that a liar has: the filter's twelve calls, its end of the socket, its progress page, its mounts.
 
-The last mount of a workspace holds a file `lie` that names the lie to tell; it is read anew at each stage, so that a test can
-call a workspace's workers back to honesty. After a lie a liar goes on living: to end it is the supervisor's work.
+The last mount of a workspace holds a file `lie` that names the lie to tell; it is read anew at each stage, so that a
+test can call a workspace's workers back to honesty. After a lie a liar lives on: to end it is the supervisor's work.
 """
 
 from __future__ import annotations
@@ -489,7 +489,7 @@ def spin() -> NoReturn:
         pass
 
 
-@lie("no answer", *EARLY)
+@lie("no answer", Stage.QUERY, Stage.TICKET)
 def _stall(liar: Liar, frame: Any) -> None:
     """Waits for the next frame, which does not come."""
 
@@ -592,5 +592,5 @@ def zygote(control: int) -> NoReturn:
 
     _packed_million(_a_finding)
     _packed_million(_a_skip)
-    cell.Server = Liar  # type: ignore[assignment, misc]
+    cell.Server = Liar  # type: ignore[assignment, attr-defined]
     zygote.main(control)
