@@ -36,6 +36,7 @@ A complete example. Only `[[mounts]]` must be there; what is left out has its de
     allow_missing = ["landlock"]
     fresh_workers = false
     pseudo_filesystems = false
+    cgroup = ""
 
 Invariants: a file says exactly what `Policy(...)` could say, checked by the same code; an unknown key is an
 error, never ignored; loading never blocks on what is no regular file, and reads at most `LARGEST_FILE`

@@ -39,6 +39,8 @@ MAX_REST: Final = 2048
 """Most shards that one reply may hand back."""
 MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
+ALL: Final = 2**53
+"""Stands for no bound where a number is wanted."""
 MAX_CONTEXT: Final = 100
 """Most context lines on one side of a match."""
 SAMPLE_NAMES: Final = 5
@@ -96,19 +98,19 @@ class Shard(_Frame, frozen=True):
 # -------------------------------------------------------------------------------------------
 
 
-class Query(_Frame, tag="query", frozen=True):
+class Query(_Frame, tag="query", frozen=True, kw_only=True):
     """One request, as a worker needs to know it. Sent once to each worker that helps with it."""
 
     id: int
     tool: Literal["grep", "glob", "read"]
-    sort: Literal["path", "mtime"]
+    sort: Literal["path", "mtime"] = "path"
     """mtime: report when each file was changed; the supervisor sorts."""
     root: int
     """Which of the workspace's mounts, by number."""
     start: bytes
     """The folder that filters are relative to, or the single file to search."""
     single_file: bool
-    refuse_hardlinks: bool
+    refuse_hardlinks: bool = False
     """Leave out files with more than one name, as if they were denied."""
     pattern: str
     literal: bool
@@ -116,17 +118,17 @@ class Query(_Frame, tag="query", frozen=True):
     word: bool
     multiline: bool
     output: Literal["content", "files_with_matches", "count"]
-    before: int
-    after: int
+    before: int = 0
+    after: int = 0
     """Context lines to ship on either side of a match."""
-    max_per_file: int
+    max_per_file: int = ALL
     """Most matching lines of one file."""
-    first_line: int
-    last_line: int
+    first_line: int = 1
+    last_line: int = ALL
     """For read: the lines that are wanted, from 1."""
-    types: tuple[str, ...]
+    types: tuple[str, ...] = ()
     """Globs of the file type that is asked for; a file matches one of them as well as the others."""
-    max_depth: int | None
+    max_depth: int | None = None
     """For a listing: how many levels below the start are shown."""
     includes: tuple[str, ...]
     """Globs; for grep a leading "!" excludes. For glob the one pattern."""
@@ -134,7 +136,7 @@ class Query(_Frame, tag="query", frozen=True):
     include_dirs: bool
     noise: bool
     """Leave out the shared ignore set (contract 6)."""
-    ignore_files: bool
+    ignore_files: bool = True
     """Leave out what .gitignore, .ignore and info/exclude say."""
     deny: tuple[bytes, ...]
     """Deny rules, relative to the mount; bytes, since a rule may be for a name that is no UTF-8."""

@@ -17,7 +17,7 @@ from ..policy.errors import PatternError, PolicyError, RequestError, shown
 from ..policy.globs import GlobRefused, GlobSet, compile_filter, rebase
 from ..policy.filetypes import UnknownType, globs_of
 from ..policy.tenant import Policy
-from ..policy.wire import MAX_CONTEXT, Query, Shard
+from ..policy.wire import ALL, MAX_CONTEXT, Query, Shard
 from . import page
 from .mask import Mask
 from .paths import locate, start_of
@@ -29,7 +29,6 @@ OutputMode = Literal["content", "files_with_matches", "count"]
 Sort = Literal["path", "mtime"]
 _OUTPUT_MODES: Final = ("content", "files_with_matches", "count")
 _MOST_GLOBS: Final = 64
-_ALL: Final = 2**53
 _MOST_SORTED: Final = 1_000_000
 """Entries that are held where the whole must be known before the page: an order by time, sums over all
 files.
@@ -175,9 +174,9 @@ class GrepRequest:
             output=self.output_mode,
             before=max(context, _whole_number("before", self.before, 0, MAX_CONTEXT)),
             after=max(context, _whole_number("after", self.after, 0, MAX_CONTEXT)),
-            max_per_file=_ALL
+            max_per_file=ALL
             if self.max_per_file is None
-            else _whole_number("max_per_file", self.max_per_file, 1, _ALL),
+            else _whole_number("max_per_file", self.max_per_file, 1, ALL),
             includes=tuple(_rebased_filter(glob, start) for glob in _globs(scope, self.glob)),
             types=_types(self.type),
             **_order(window, _sort(self.sort), whole=self.output_mode == "count"),
@@ -340,14 +339,6 @@ def _query(
         "word": False,
         "multiline": False,
         "output": "content",
-        "sort": "path",
-        "before": 0,
-        "after": 0,
-        "max_per_file": _ALL,
-        "first_line": 1,
-        "last_line": _ALL,
-        "types": (),
-        "max_depth": None,
         "ignore_files": scope.policy.use_ignore_files,
         "includes": (),
         "case_sensitive_globs": True,

@@ -147,10 +147,24 @@ class ShardList:
         held = 0
         for stretch in self._all():
             if stretch.state is State.DONE:
-                held += stretch.entries
-                if held >= self._need:
+                if held + stretch.entries >= self._need:
+                    self._trim(stretch, self._need - held)
                     self._drop_behind(stretch)
                     return
+                held += stretch.entries
+
+    def _trim(self, stretch: Stretch, wanted: int) -> None:
+        """Cut a done stretch behind the finding that holds its entry number `wanted`, with the skips behind it."""
+        kept = entries = 0
+        while entries < wanted:
+            entries += len(stretch.found[kept].lines) or 1
+            kept += 1
+        if kept < len(stretch.found):
+            self.cut = True
+            del stretch.found[kept:]
+            self._held -= stretch.entries - entries
+            stretch.entries = entries
+        stretch.skips = [mark for mark in stretch.skips if mark.at < kept]
 
     def _drop_behind(self, last: Stretch) -> None:
         dropped = last.after

@@ -214,7 +214,7 @@ class Maker:
     def repeated(self, atom: str) -> str:
         if self.rnd.random() < 0.65:
             return atom
-        loops = len(atom) > 2 and any(sign in atom for sign in ("*", "+", ",}"))
+        loops = len(atom) > 2 and re.search(r"[*+{]|(?<!\()\?", atom)
         quantifier = "?" if loops and not self.nested_loops else self.rnd.choice(QUANTIFIERS)
         return atom + quantifier + self.rnd.choice(["", "", "", "?", "+"])
 

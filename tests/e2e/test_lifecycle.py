@@ -384,7 +384,7 @@ def test_closing_a_pool_ends_every_process(
     pool.close()
     thread.join(10)
     assert not thread.is_alive()
-    assert burned == ["pool_closed"]
+    assert burned in (["pool_closed"], ["workspace_closed"])  # whichever the closing reached first
     eventually(lambda: not any(process.is_running() for process in ours), 5)
     assert not zombies()
 

@@ -292,7 +292,8 @@ class Jail:
             )
         self._ends.callback(_end, controls)
         self._ends.callback(self._controls.close)
-        self.victim = subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL)
+        # It waits for its input, so that it ends with us, however we end.
+        self.victim = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self._ends.callback(_end, self.victim)
         self._tcp = self._ends.enter_context(socket.create_server(("127.0.0.1", 0)))
         self._abstract = self._ends.enter_context(socket.socket(socket.AF_UNIX))
@@ -439,7 +440,7 @@ class Jail:
     # --- judgement
 
     def verify(self, attempt: Attempt) -> None:
-        """Raises AssertionError unless the attempt ends as its row says, and the control shows that this means something."""
+        """Raises AssertionError unless the attempt ends as its row says, and its control as it must."""
         missing = [name for name in attempt.calls if name not in self.numbers]
         if missing:
             skip("legacy calls", f"{platform.machine()} does not know {', '.join(missing)}")
@@ -592,7 +593,7 @@ def _rounds(attempt: _Frames | socket.socket, control: socket.socket) -> Iterato
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.wait()
+    process.communicate()
 
 
 def open_jail(change: str = "") -> Jail:

@@ -48,7 +48,7 @@ def perform() -> NoReturn:
     """Take one attempt from the result socket, run it, report, end. Never returns."""
     size = int.from_bytes(_read_exactly(4), "little")
     code, place, arguments = _decoder.decode(_read_exactly(size))
-    attempt = types.FunctionType(marshal.loads(code), vars(toolkit))
+    attempt = types.FunctionType(marshal.loads(code), toolkit.__dict__)
     try:
         report: tuple[Any, ...] = ("value", attempt(place, *arguments))
     except toolkit.Refused as refused:
@@ -120,7 +120,7 @@ def zygote(control: int, settings_file: str) -> NoReturn:
     from grille.worker import builder, cell, zygote
     from grille.worker.confine import descriptors
 
-    cell.Server = _AttemptServer  # type: ignore[assignment, misc]
+    cell.Server = _AttemptServer  # type: ignore[attr-defined, assignment]
     settings = prepare(settings_file)
     _leak(settings)
     CHANGES[settings.change](settings)
@@ -128,13 +128,13 @@ def zygote(control: int, settings_file: str) -> NoReturn:
         os.setgroups([0, 4242])  # a service may run with groups, and a worker must lose them
     leaks = set(range(FIRST_LEAK, FIRST_LEAK + len(LEAKS)))
     # The cell closes what it does not need; here it forgets to, so that the worker's own closing is what is tested.
-    builder.descriptors = types.SimpleNamespace(  # type: ignore[assignment]
+    builder.descriptors = types.SimpleNamespace(  # type: ignore[attr-defined, assignment]
         close_all_but=lambda kept: descriptors.close_all_but(leaks | set(kept))
     )
     zygote.main(control)
 
 
-# --- changes: lock-downs that went wrong, and a mount within the mount --------------------------------------------------------------
+# --- changes: lock-downs that went wrong, and a mount within the mount ------------------------------
 
 
 def _nothing(*_: object, **__: object) -> None:

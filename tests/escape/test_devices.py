@@ -118,7 +118,9 @@ def with_submount() -> Iterator[Jail]:
 def test_a_mount_within_the_mount_is_as_closed(
     attempt: Attempt, wanted: Expectation, with_submount: Jail
 ) -> None:
-    """What is mounted within the mount is shown, and is as read-only, link-less and device-less as the rest. The filter,
-    which would hide that, allows everything here."""
+    """What is mounted within the mount is shown, and is as read-only, link-less and device-less as the rest.
+
+    The filter, which would hide that, allows everything here.
+    """
     outcome = with_submount.behind_bars(attempt, allow_all())
     assert wanted(outcome), outcome

@@ -114,7 +114,7 @@ def test_every_number_on_every_architecture(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_table_is_all_that_is_allowed_here(machine: str) -> None:
-    """Each call of the table is allowed with good arguments; its architecture's 32-bit sister and every other are not."""
+    """Each call of the table is allowed with good arguments, on its own architecture and on no other."""
     for rule in syscalls.allowed(machine):
         number = NUMBERS[machine][rule.call]
         arguments = good_arguments(rule)
@@ -181,7 +181,7 @@ def test_anything(machine: str, architecture: int, number: int, arguments: list[
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_only_two_answers(machine: str) -> None:
-    """A call is allowed or kills the process: no errno to probe with, no trap, no single thread killed, no tracer asked."""
+    """A call is allowed or kills the process: no errno to probe with, no trap, no tracer asked."""
     returned = {value for code, _, _, value in filter_for(machine).instructions if code == 6}
     assert returned == {ALLOW, KILL_PROCESS}
 

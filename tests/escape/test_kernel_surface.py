@@ -449,5 +449,5 @@ _NO_SUCH_CALL = refused(errno.ENOSYS)
     ),
 )
 def test_no_other_calling_convention(attempt: Attempt, jail: Jail) -> None:
-    """The filter knows one architecture; a call by another one's convention is death, whatever its number means there."""
+    """The filter knows one architecture; a call by another convention is death, whatever its number means."""
     jail.verify(attempt)

@@ -21,7 +21,7 @@ import pytest
 import grille
 from grille.policy import syscalls
 from grille.policy.syscalls import Argument, Rule
-from grille.policy.wire import Done, Ticket, WorkerExited
+from grille.policy.wire import Done, Query, Ticket, WorkerExited
 from grille.pool.cells import Cell
 from grille.pool.filters import compiled
 from grille.pool.roots import Root
@@ -32,7 +32,7 @@ from grille.pool.zygote import Zygote
 from . import test_kernel_surface, test_paths, test_writes
 from .harness import ATTEMPTS, SUCCESS, Jail, S
 
-assert test_kernel_surface and test_paths and test_writes  # their rows are what ATTEMPTS holds
+_ROWS = (test_kernel_surface, test_paths, test_writes)  # loading them fills ATTEMPTS
 
 MACHINE = platform.machine()
 RULES = syscalls.allowed(MACHINE)
@@ -110,7 +110,7 @@ def searched(program: bytes, search: Search, tree: Path, zygote: Zygote) -> tupl
     """The files that a real worker under `program` finds, and how it ends once its supervisor is gone."""
     mount = grille.Mount("/tree", host=str(tree))
     policy = grille.Policy(mounts=[mount], limits=LIMITS)
-    frames = [search.query, Ticket(1, search.query.id, (search.first,), 10.0, ())]
+    frames: list[Query | Ticket] = [search.query, Ticket(1, search.query.id, (search.first,), 10.0, ())]
     found: list[bytes] = []
     with (
         contextlib.closing(Root(mount, pseudo_filesystems=False)) as root,
@@ -251,7 +251,7 @@ def test_a_weaker_condition_lets_an_attempt_through(widening: Widening, jail: Ja
 
 
 def test_every_condition_is_widened() -> None:
-    """No condition of the list is without an attempt that shows what it is for: dropped whole, and cut to its low half."""
+    """Each condition has an attempt that shows what it is for: dropped whole, and cut to its low half."""
     conditions = {(rule.call, a.position) for rule in RULES for a in rule.arguments}
     assert {(w.call, w.position) for w in WIDENINGS if w.mask == 0} == conditions
     whole = {(rule.call, a.position) for rule in RULES for a in rule.arguments if a.mask > LOW_HALF}

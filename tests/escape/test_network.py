@@ -32,7 +32,7 @@ def connect_abstract(at: Place) -> int:
 
 
 def connect_path_inside(at: Place) -> int:
-    """A connection to a unix socket that lies in the mount. Nobody listens there, which the kernel tells who gets so far."""
+    """A connection to a unix socket in the mount. Nobody listens, as the kernel tells who gets so far."""
     name = struct.pack("<H", 1) + at.root + b"/socket\0"
     return call("connect", call("socket", 1, 1, 0), name, len(name))
 

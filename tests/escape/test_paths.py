@@ -35,7 +35,7 @@ from .yard import Yard
     Attempt("a hard link to a file outside", lambda at: slurp(ROOT, b"hard.txt"), bars=returns(b"linked\n")),
 )
 def test_what_is_inside_is_readable(attempt: Attempt, jail: Jail) -> None:
-    """The bars leave the job possible, so that the refusals beside this mean something. Hard links inside are inside."""
+    """The bars leave the job possible, so the refusals beside this mean something. Hard links inside are inside."""
     jail.verify(attempt)
 
 
@@ -209,11 +209,6 @@ def errnos_of_folder_and_file(at: Place) -> list[int]:
 def test_no_oracle_of_existence(attempt: Attempt, jail: Jail) -> None:
     """What exists outside and what does not look the same from inside."""
     jail.verify(attempt)
-
-
-def open_how(flags: int, resolve: int) -> bytes:
-    """struct open_how."""
-    return struct.pack("<QQQ", flags, 0, resolve)
 
 
 def by_handle(at: Place) -> int:

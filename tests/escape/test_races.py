@@ -1,4 +1,4 @@
-"""A file or folder that turns into a link, or moves away, between being listed and being opened never shows the outside.
+"""A file or folder that becomes a link, or moves, after it was listed and before it is opened never shows the outside.
 
 The searches are real. Beside each runs a walker as people write it, which looks first and opens then: it must be caught
 at least once, else the race was not one.

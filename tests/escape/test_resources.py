@@ -30,7 +30,7 @@ def take_memory(at: Place) -> str:
 
 def take_memory_bit_by_bit(at: Place) -> int:
     """The same in pieces of a page: malloc grows by brk."""
-    held = []
+    held: list[bytearray] = []
     while len(held) < 50_000:
         held.append(bytearray(4000))
     return len(held)
@@ -38,6 +38,7 @@ def take_memory_bit_by_bit(at: Place) -> int:
 
 def take_descriptors(at: Place, count: int) -> int:
     """More open folders than a worker may have."""
+    last = -1
     for _ in range(count):
         last = call("openat", ROOT, b".", os.O_RDONLY | os.O_NOFOLLOW)
     return last

@@ -13,7 +13,6 @@ from __future__ import annotations
 import _thread
 import ctypes
 import errno
-import gc
 import mmap
 import os
 import platform
@@ -285,12 +284,9 @@ __all__ = [
     "ctypes",
     "errno",
     "errno_of",
-    "gc",
     "in_child",
     "inside",
     "int_80",
-    "know",
-    "libc",
     "listing",
     "mmap",
     "os",

@@ -59,9 +59,9 @@ class Yard:
         os.mkfifo(self.root / "fifo", 0o666)
         with open(self.root / "sparse", "wb") as sparse:
             sparse.truncate(1 << 40)
-        with socket.socket(socket.AF_UNIX) as listener:
-            with contextlib.chdir(self.root):  # a socket's path may hold 107 bytes
-                listener.bind("socket")
+        # From inside the folder: a socket's path holds 107 bytes at most.
+        with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(self.root):
+            listener.bind("socket")
         (self.root / "socket").chmod(0o666)
         if os.geteuid() == 0:
             for name, major, minor in (("null", 1, 3), ("zero", 1, 5), ("tty", 5, 0)):

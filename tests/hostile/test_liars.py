@@ -327,7 +327,7 @@ def sorted_into_groups() -> dict[str, list[str]]:
             "more entries",
             "more files",
             "a path without",
-            "a count of",
+            "a count ",
         ),
         "made up": ("lines out", "a line ", "more of a line", "a match", "skips out", "skips past", "a skip"),
         "endless": ("",),

@@ -17,6 +17,7 @@ from grille.pool.search import Outcome
 
 MASK = Mask([])
 PATHS = page.Paths("/mnt/w")
+NEED = 1_000_000  # far more than any case holds: all was found, unless a case says otherwise
 REPORT = cast("ConfinementReport", None)
 
 
@@ -28,10 +29,11 @@ def outcome(
     found: Sequence[Found] = (),
     skips: Sequence[SkipMark] = (),
     *,
+    need: int = NEED,
     dropped: bool = False,
     reasons: tuple[str, ...] = (),
 ) -> Outcome:
-    return Outcome(list(found), list(skips), dropped, reasons, REPORT)
+    return Outcome(list(found), list(skips), need, dropped, reasons, REPORT)
 
 
 def fields_of(result: Outcome, offset: int = 0, limit: int = 10) -> page.CommonFields:
@@ -74,7 +76,7 @@ def test_each_result_has_one_state(
     assert fields["complete"] == (not fields["truncated"] and not fields["incomplete"])
     assert fields["truncated"] == (total > offset + limit) == (fields["next_offset"] is not None)
     assert fields["incomplete"] == bool(fields["reasons"])
-    assert fields["totals"].exact == (not fields["truncated"] and not stopped)
+    assert fields["totals"].exact == (not stopped)
     if fields["totals"].exact:
         assert (fields["totals"].entries, fields["totals"].files) == (total, len(found))
     assert bool(fields["notices"]) or not fields["incomplete"]
@@ -94,8 +96,10 @@ def test_what_lies_behind_the_cut_does_not_show(
     if at < need:
         return
     more = data.draw(st.integers(kept, len(found)))
-    stopped = outcome(found[:kept], [mark for mark in skips if mark.at < kept], dropped=True)
-    went_on = outcome(found[:more], [mark for mark in skips if mark.at <= more], dropped=more < len(found))
+    stopped = outcome(found[:kept], [mark for mark in skips if mark.at < kept], need=need, dropped=True)
+    went_on = outcome(
+        found[:more], [mark for mark in skips if mark.at <= more], need=need, dropped=more < len(found)
+    )
     first, second = fields_of(stopped, offset, limit), fields_of(went_on, offset, limit)
     for fields in (first, second):
         del fields["elapsed_ms"]  # type: ignore[misc]

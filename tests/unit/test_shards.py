@@ -35,7 +35,6 @@ def content_query(need: int) -> Query:
         root=0,
         start=b"",
         single_file=False,
-        refuse_hardlinks=False,
         pattern="x",
         literal=False,
         ignore_case=False,
