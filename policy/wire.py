@@ -126,6 +126,8 @@ class Query(_Frame, tag="query", frozen=True, kw_only=True):
     first_line: int = 1
     last_line: int = ALL
     """For read: the lines that are wanted, from 1."""
+    most_bytes: int = 1
+    """For read: how much text is wanted at most; one line is always given, cut to it."""
     types: tuple[str, ...] = ()
     """Globs of the file type that is asked for; a file matches one of them as well as the others."""
     max_depth: int | None = None

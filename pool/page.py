@@ -15,7 +15,7 @@ from ..policy.wire import SAMPLE_NAMES, Context, Found, Line, Skip, SkipMark
 from . import escape
 from .mask import Mask
 from .report import ConfinementReport
-from .results import ContextLine, GlobEntry, GrepEntry, Skipped, Totals
+from .results import ContextLine, GlobEntry, GrepEntry, ReadResult, Skipped, Totals
 from .search import Outcome
 
 _FAILURES: Final = (Skip.UNREADABLE, Skip.TIMED_OUT, Skip.OUT_OF_MEMORY, Skip.CRASHED)
@@ -117,6 +117,28 @@ def _on_page(found: Sequence[Found], window: Window) -> Iterator[tuple[Found, Li
         at += size
         if at >= stop:
             return
+
+
+def read_result(
+    outcome: Outcome, path: str, first: int, last: int, mask: Mask, common: CommonFields
+) -> ReadResult:
+    """What was read: masked text, and whether more of what was asked for follows."""
+    found = outcome.found[0] if outcome.found else None
+    lines = found.lines if found is not None else ()
+    total = found.count if found is not None else 0
+    end = lines[-1].number if lines else first - 1
+    cut = bool(lines) and end < min(last, total)
+    common["truncated"], common["complete"] = cut, common["complete"] and not cut
+    common["next_offset"] = None
+    return ReadResult(
+        path=path,
+        text="\n".join(mask.apply(line.text).text for line in lines),
+        start_line=first,
+        end_line=end,
+        total_lines=total,
+        next_line=end + 1 if cut else None,
+        **common,
+    )
 
 
 class CommonFields(TypedDict):

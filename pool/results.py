@@ -104,4 +104,27 @@ class GrepResult(_Result, frozen=True, kw_only=True):
     tool: str = "grep"
 
 
-Result = GlobResult | GrepResult
+class LsResult(_Result, frozen=True, kw_only=True):
+    """A page of what a folder holds, `depth` levels deep."""
+
+    path: str
+    depth: int
+    entries: tuple[GlobEntry, ...]
+    tool: str = "ls"
+
+
+class ReadResult(_Result, frozen=True, kw_only=True):
+    """Lines `start_line` to `end_line` of a file, joined by line feeds. `next_line` is where to go on when
+    it was too much.
+    """
+
+    path: str
+    text: str
+    start_line: int
+    end_line: int
+    total_lines: int
+    next_line: int | None
+    tool: str = "read"
+
+
+Result = GlobResult | GrepResult | LsResult | ReadResult

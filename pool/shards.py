@@ -154,7 +154,9 @@ class ShardList:
                 held += stretch.entries
 
     def _trim(self, stretch: Stretch, wanted: int) -> None:
-        """Cut a done stretch behind the finding that holds its entry number `wanted`, with the skips behind it."""
+        """Cut a done stretch behind the finding that holds its entry number `wanted`, with the skips behind
+        it.
+        """
         kept = entries = 0
         while entries < wanted:
             entries += len(stretch.found[kept].lines) or 1

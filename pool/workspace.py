@@ -13,9 +13,11 @@ from typing import Self
 
 from ..policy.errors import PolicyError, PoolError, shown
 from ..policy.tenant import Policy
+from .arguments import Sort
 from .report import ConfinementReport
-from .requests import GlobRequest, GrepRequest, OutputMode, Request, Scope, Sort, T
-from .results import GlobResult, GrepResult
+from .requests import GlobRequest, GrepRequest, LsRequest, OutputMode, ReadRequest, Request, T
+from .results import GlobResult, GrepResult, LsResult, ReadResult
+from .scope import Scope
 from .supervisor import Supervisor
 from .tenant import Tenant
 
@@ -220,6 +222,49 @@ class Workspace:
                 no_ignore,
             )
         )
+
+    def ls(
+        self,
+        path: str | None = None,
+        *,
+        depth: int = 1,
+        limit: int | None = None,
+        offset: int | None = None,
+        no_ignore: bool = False,
+    ) -> LsResult:
+        """What a folder holds (contract 5), `depth` levels deep (1 to 64), folders before what is in them.
+
+        Limits and errors are those of `glob`.
+        """
+        return self._run(LsRequest(path, depth, limit, offset, no_ignore))
+
+    async def als(
+        self,
+        path: str | None = None,
+        *,
+        depth: int = 1,
+        limit: int | None = None,
+        offset: int | None = None,
+        no_ignore: bool = False,
+    ) -> LsResult:
+        """`ls`, awaited."""
+        return await self._arun(LsRequest(path, depth, limit, offset, no_ignore))
+
+    def read(
+        self, path: str, *, start_line: int = 1, end_line: int | None = None, max_bytes: int = 65_536
+    ) -> ReadResult:
+        """Lines of one file (contract 5), counted from 1, both ends included; at most `max_bytes` (1 to 4
+        MiB) of text.
+
+        Raises RequestError and its kinds for what is refused, PoolError when the pool cannot serve.
+        """
+        return self._run(ReadRequest(path, start_line, end_line, max_bytes))
+
+    async def aread(
+        self, path: str, *, start_line: int = 1, end_line: int | None = None, max_bytes: int = 65_536
+    ) -> ReadResult:
+        """`read`, awaited."""
+        return await self._arun(ReadRequest(path, start_line, end_line, max_bytes))
 
     def _run(self, request: Request[T]) -> T:
         prepared = request.prepare(self._scope)

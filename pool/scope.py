@@ -1,0 +1,62 @@
+"""What a policy comes to once its mounts are open, and where in it a request starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..policy.errors import PolicyError
+from ..policy.globs import GlobRefused, GlobSet, compile_filter
+from ..policy.tenant import Policy
+from .mask import Mask
+from .paths import locate, start_of
+from .roots import Root, Target
+
+
+class Scope:
+    """What a policy comes to once its mounts are open: shared by all requests of a workspace. Raises
+    PolicyError.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.deny = _compile_deny(policy.deny)
+        self.roots: list[Root] = []
+        try:
+            for mount in policy.mounts:
+                self.roots.append(Root(mount, policy.confinement.pseudo_filesystems))
+        except PolicyError:
+            for root in self.roots:
+                root.close()
+            raise
+        self.mask = Mask(self.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a request begins: as the caller calls it, and where that is."""
+
+    virtual: str
+    root: int
+    target: Target
+
+
+def start_at(scope: Scope, path: str | None) -> Start:
+    virtual = scope.policy.mounts[0].virtual if path is None else path
+    place = locate(virtual, scope.roots)
+    return Start(virtual, place.root, start_of(place, virtual, scope.roots, scope.deny))
+
+
+def mount_of(scope: Scope, pattern: str) -> str | None:
+    """The mount that an absolute pattern points into, if it is one: the search starts there."""
+    if not pattern.startswith("/"):
+        return None
+    fitting = [m.virtual for m in scope.policy.mounts if pattern.startswith(m.virtual.rstrip("/") + "/")]
+    return max(fitting, key=len, default=None)
+
+
+def _compile_deny(rules: Sequence[str]) -> GlobSet | None:
+    try:
+        return compile_filter(["!" + rule for rule in rules]) if rules else None
+    except GlobRefused as refused:
+        raise PolicyError("deny_invalid", str(refused), key="deny") from None
