@@ -233,6 +233,7 @@ class ReadRequest:
             "read",
             start,
             window,
+            need=ALL,
             first_line=first,
             last_line=last,
             most_bytes=whole_number("max_bytes", self.max_bytes, 1, _MOST_READ),
