@@ -128,7 +128,7 @@ def read_result(
     total = found.count if found is not None else 0
     end = lines[-1].number if lines else first - 1
     cut = bool(lines) and end < min(last, total)
-    common["truncated"], common["complete"] = cut, common["complete"] and not cut
+    common["truncated"], common["complete"] = cut, not cut and not common["incomplete"]
     common["next_offset"] = None
     return ReadResult(
         path=path,

@@ -16,7 +16,7 @@ from grille.pool.attest import pid_of
 from grille.pool.filters import compiled_filter
 from grille.worker.confine import rlimits
 
-from .harness import Attempt, Inmate, Jail, Value, allow_all, skip
+from .harness import Attempt, Inmate, Jail, Value, allow_all, open_jail, skip
 from .toolkit import Place, buffer, call, errno_of, struct
 
 _AS_ROOT = os.geteuid() == 0
@@ -203,7 +203,7 @@ def test_workers_die_with_their_control_channel(jail: Jail) -> None:
 
 def test_workers_die_with_the_zygote() -> None:
     """When the zygote is killed, its cells are, and their workers."""
-    jail = Jail()
+    jail = open_jail()
     try:
         cell = jail.shared_cell(compiled_filter())
         worker = jail.spawn(cell).worker

@@ -11,12 +11,15 @@ import pytest
 from grille.pool.attest import NotConfined
 from grille.pool.filters import compiled_filter
 
-from .harness import Jail, NotReady, skip
+from .harness import NotReady, open_jail, skip
 
 
 def judged(missing: str) -> str:
     """What the product says of a worker that lacks this."""
-    with contextlib.closing(Jail(missing)) as jail, contextlib.closing(jail.cell(compiled_filter())) as cell:
+    with (
+        contextlib.closing(open_jail(missing)) as jail,
+        contextlib.closing(jail.cell(compiled_filter())) as cell,
+    ):
         try:
             jail.end(jail.spawn(cell))
         except NotConfined as refused:

@@ -43,8 +43,8 @@ LOW_HALF = 0xFFFF_FFFF
 
 
 @pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    """The product's own, with real workers."""
+def zygote(jail: Jail) -> Iterator[Zygote]:
+    """The product's own, with real workers. (The jail is asked for because it skips where nothing can be confined.)"""
     with contextlib.closing(Zygote()) as running:
         yield running
 

@@ -18,6 +18,8 @@ import pytest
 
 import grille
 
+from .harness import Jail
+
 SECRET = "the secret outside"
 INSIDE = "a line inside"
 FILES = 250
@@ -123,8 +125,8 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[grille.Pool]:
-    """Real workers."""
+def pool(jail: Jail) -> Iterator[grille.Pool]:
+    """Real workers. (The jail is asked for because it skips where nothing can be confined.)"""
     with grille.Pool() as opened:
         yield opened
 
