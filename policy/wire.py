@@ -254,7 +254,7 @@ class Found(_Frame, frozen=True):
 
     path: _Path
     is_dir: bool
-    count: _Count
+    count: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
     lines: tuple[Line, ...]
     modified: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] = 0
 
@@ -266,7 +266,7 @@ class SkipMark(_Frame, frozen=True):
 
     at: _Count
     reason: Skip
-    count: _Count
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**32)]
     names: Annotated[tuple[_Path, ...], msgspec.Meta(max_length=SAMPLE_NAMES)]
 
 

@@ -13,6 +13,7 @@ import re
 from typing import Final
 
 from ..policy.confinement import Tier
+from ..policy.syscalls import RESULT_FD
 from ..policy.wire import Ready
 
 
@@ -44,14 +45,16 @@ right.
 """
 
 
-def attest(pidfd: int, ready: Ready, tier: Tier, private_id: int | None) -> None:
+def attest(pidfd: int, ready: Ready, tier: Tier, private_id: int | None, mounts: int) -> None:
     """Raises NotConfined unless every layer that can be seen from outside is in force on this process, and
     Vanished when it has ended.
 
     A worker without Landlock is let through here: whether it may lack it is the policy's to say.
     """
-    seen = _status(pid_of(pidfd))
-    if seen.get("State", "Z")[0] in "ZX":
+    pid = pid_of(pidfd)
+    seen = _status(pid)
+    # "Seccomp: 3" is a process that the filter has just killed (Linux 5.16 and later), not yet a zombie.
+    if seen.get("State", "Z")[0] in "ZX" or seen.get("Seccomp") == "3":
         raise Vanished
     _require("no_new_privs", seen.get("NoNewPrivs"), "1")
     _require("seccomp", seen.get("Seccomp"), "2")
@@ -63,16 +66,45 @@ def attest(pidfd: int, ready: Ready, tier: Tier, private_id: int | None) -> None
         _require("private_uid", seen.get("Groups", "").strip(), "")
         _require("attestation", seen.get("CapBnd", "").strip("0"), "")
     _require("attestation", seen.get("Threads"), "1")
+    _check_limits(pid)
+    _check_descriptors(pid, mounts)
     if ready.landlock_abi:
         _require("landlock", ready.witness_errno, errno.EACCES)
     _require("canary", ready.outside_errno, _OUTSIDE_ERRNO[tier])
     _require("canary", ready.inside_errno, 0)
 
 
-def _status(pid: int) -> dict[str, str]:
+_LIMITS_OF_NOTHING: Final = ("Max core file size", "Max file size", "Max processes")
+
+
+def _check_limits(pid: int) -> None:
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in _read(pid, "limits").splitlines()[1:]}
+    for name in _LIMITS_OF_NOTHING:
+        _require("rlimits", limits.get(name), ["0", "0"])
+    for name in ("Max address space", "Max cpu time", "Max open files"):
+        if "unlimited" in limits.get(name, ["unlimited"]):
+            raise NotConfined("rlimits", f"{name} is unlimited")
+
+
+def _check_descriptors(pid: int, mounts: int) -> None:
+    """A worker holds its socket and its mounts. Only root may look; for others the lock-down's word must do."""
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        held = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    except PermissionError:
+        return
+    except (FileNotFoundError, ProcessLookupError):
+        raise Vanished from None
+    _require("close_fds", held, set(range(RESULT_FD, RESULT_FD + 1 + mounts)))
+
+
+def _status(pid: int) -> dict[str, str]:
+    return dict(line.split(":\t", 1) for line in _read(pid, "status").splitlines() if ":\t" in line)
+
+
+def _read(pid: int, file: str) -> str:
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as opened:
+            return opened.read()
     except (FileNotFoundError, ProcessLookupError):
         raise Vanished from None
     except OSError as error:

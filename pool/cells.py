@@ -62,6 +62,7 @@ class Cell:
     ) -> None:
         self.private_id = private_id(number)
         self.workers: dict[int, Worker] = {}
+        self._mounts = len(roots)
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         order = OpenCell(
             cell=number,
@@ -89,6 +90,12 @@ class Cell:
         self._group, self.group_report = groups.join(
             policy.confinement.cgroup, number, attest.pid_of(self.pidfd), memory
         )
+
+    def attest(self, worker: Worker) -> None:
+        """Raises NotConfined or Vanished unless a worker that has said `Ready` is confined as this cell's must be."""
+        assert worker.pidfd is not None and worker.ready is not None
+        mounts = 1 if self.one_root_each else self._mounts
+        attest.attest(worker.pidfd, worker.ready, self.opened.tier, self.private_id, mounts)
 
     @property
     def one_root_each(self) -> bool:

@@ -110,7 +110,8 @@ def _attested_report(cell: Cell, confinement: Confinement) -> ConfinementReport:
         report = report_on(victim.ready, cell.opened, cell.private_id, cell.group_report)
         if refused := confinement.refused(report.missing):
             raise refusals.policy_refuses(report, refused)
-        attest.attest(victim.worker.pidfd, victim.ready, cell.opened.tier, cell.private_id)
+        victim.worker.ready = victim.ready
+        cell.attest(victim.worker)
         return report
     except attest.NotConfined as lack:
         raise refusals.not_confined(lack.layer) from None

@@ -16,9 +16,22 @@ from typing import Final
 
 import msgspec
 
-from ..policy.wire import HEADER, MAX_PATH_BYTES, MAX_REPLY_BYTES, Done, Found, FromWorker, Query, Shard
+from ..policy.wire import (
+    HEADER,
+    MAX_PATH_BYTES,
+    MAX_REPLY_BYTES,
+    Done,
+    Found,
+    FromWorker,
+    Line,
+    Query,
+    Shard,
+    Skip,
+)
 
 _decoder: Final = msgspec.msgpack.Decoder(FromWorker)
+
+_IMPOSSIBLE: Final = {b"", b".", b".."}
 
 Key = tuple[bytes, ...]
 
@@ -62,34 +75,62 @@ def key(path: bytes) -> Key:
 
 
 def check_done(done: Done, shards: Sequence[Shard], query: Query) -> None:
-    """Raises WorkerLied unless `done` is a possible answer to `shards`."""
-    entries = 0
+    """Raises WorkerLied unless `done` is a possible answer to `shards`.
+
+    Sizes come first: whoever sends a million of anything is not to cost the time of looking at each.
+    """
+    if len(done.found) > query.need or len(done.skips) > (len(done.found) + 1) * len(Skip):
+        raise WorkerLied(f"{len(done.found)} findings and {len(done.skips)} skips")
+    entries = sum(len(found.lines) or 1 for found in done.found)
+    if entries > query.need:
+        raise WorkerLied(f"{entries} entries where {query.need} were wanted")
     territory = Territory(shards)
     for found in done.found:
         territory.step_to(found.path)
         _check_found(found, query)
-        entries += len(found.lines) or 1
-    # The last file may exceed the bound by nothing: a worker asks for no more lines than are wanted.
-    if entries > query.need:
-        raise WorkerLied(f"{entries} entries where {query.need} were wanted")
-    for mark in done.skips:
-        if mark.at > len(done.found) or mark.count < len(mark.names):
-            raise WorkerLied("a skip that stands nowhere")
-        for name in mark.names:
-            if not territory.holds(name):
-                raise WorkerLied("a skip outside the shards")
+    _check_skips(done, territory)
     territory.check_rest(done.rest)
+
+
+def _check_skips(done: Done, territory: Territory) -> None:
+    """Marks stand in order, one for each place and reason, and name what lies in the shards."""
+    place: set[Skip] = set()
+    at = 0
+    for mark in done.skips:
+        if mark.at > at:
+            place, at = set(), mark.at
+        if mark.at < at or mark.at > len(done.found) or mark.reason in place or mark.count < len(mark.names):
+            raise WorkerLied("a skip that stands nowhere, or twice")
+        place.add(mark.reason)
+        if not all(territory.holds(name) for name in mark.names):
+            raise WorkerLied("a skip outside the shards")
 
 
 def _check_found(found: Found, query: Query) -> None:
     if query.tool == "grep" and query.output == "content":
         if found.count != len(found.lines) or not found.lines:
             raise WorkerLied("a count that is not its lines'")
-        for line in found.lines:
-            if len(line.context_before) > query.before or len(line.context_after) > query.after:
-                raise WorkerLied("context that nobody asked for")
-    elif query.tool != "read" and (found.lines or found.count < 1):
+        _check_lines(found.lines, query, 2 * (query.line_chars + query.margin_chars))
+    elif query.tool == "read":
+        _check_lines(found.lines, query, query.most_bytes)
+    elif found.lines or found.count < 1:
         raise WorkerLied("lines that nobody asked for")
+
+
+def _check_lines(lines: Sequence[Line], query: Query, longest: int) -> None:
+    """Line numbers ascend; no text is longer than is shipped, or than the line that it is of."""
+    behind = 0
+    for line in lines:
+        if line.number <= behind or (line.last and line.last < line.number):
+            raise WorkerLied("lines out of order")
+        behind = max(line.number, line.last)
+        if len(line.text) > longest or line.before + len(line.text) > line.length:
+            raise WorkerLied("more text than was asked for")
+        if len(line.context_before) > query.before or len(line.context_after) > query.after:
+            raise WorkerLied("context that nobody asked for")
+        for context in (*line.context_before, *line.context_after):
+            if len(context.text) > min(longest, context.length):
+                raise WorkerLied("more text than was asked for")
 
 
 class Territory:
@@ -188,7 +229,12 @@ def _is_part(folder: Key, rest: Shard, shard: Shard) -> bool:
     return within(folder, shard)
 
 
+def is_well_formed(path: bytes) -> bool:
+    """Whether a folder could hold such a path."""
+    return len(path) <= MAX_PATH_BYTES and b"\0" not in path and not _IMPOSSIBLE & set(path.split(b"/"))
+
+
 def _well_formed(path: bytes) -> bytes:
-    if len(path) > MAX_PATH_BYTES or b"\0" in path or any(c in (b"", b".", b"..") for c in path.split(b"/")):
+    if not is_well_formed(path):
         raise WorkerLied("a path that no folder holds")
     return path

@@ -397,6 +397,8 @@ class Loop:
                     os.close(descriptor)
                 else:
                     worker.pidfd = descriptor
+                    if worker.phase is Phase.DYING:
+                        worker.kill()  # it was given up before there was anything to kill it by
                     self._admit(tenant, worker)
             elif isinstance(message, WorkerExited) and worker is not None:
                 self._hear_worker(tenant, worker, selectors.EVENT_READ)  # what it said before it died
@@ -439,8 +441,9 @@ class Loop:
                 self._watch_worker(worker)
             frames = worker.receive() if events & selectors.EVENT_READ else []
             if frames is None:
-                self._unwatch(worker)  # the cell will tell how it ended
-                worker.phase = Phase.DYING
+                # Whoever closes its socket is of no more use, dead or not. The cell will tell how it ended.
+                self._unwatch(worker)
+                worker.kill()
                 return
             for frame in frames:
                 self._obey_frame(tenant, worker, frame)
@@ -448,7 +451,7 @@ class Loop:
             self._punish(worker, lie)
 
     def _punish(self, worker: Worker, lie: WorkerLied) -> None:
-        log.error("security: worker %d was killed: it sent %s", worker.number, lie)
+        log.error("security: worker %d was killed: it sent %s", worker.number, str(lie))
         self._unwatch(worker)
         worker.kill()
 
@@ -521,7 +524,7 @@ class Loop:
             self._fail(tenant, refusals.policy_refuses(report, refused))
             return
         try:
-            attest.attest(worker.pidfd, worker.ready, tenant.cell.opened.tier, tenant.cell.private_id)
+            tenant.cell.attest(worker)
         except attest.Vanished:
             return
         except attest.NotConfined as lack:

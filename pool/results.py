@@ -4,9 +4,14 @@ JSON as it stands.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from .report import ConfinementReport
+
+if TYPE_CHECKING:
+    from .render import Style
 
 
 class GlobEntry(msgspec.Struct, frozen=True):
@@ -93,6 +98,14 @@ class GlobResult(_Result, frozen=True, kw_only=True):
     entries: tuple[GlobEntry, ...]
     tool: str = "glob"
 
+    def render(self, style: Style = "claude", max_chars: int | None = None) -> str:
+        """This page as text for a model, in at most `max_chars` code points (contract 8; see `render/`).
+        Raises RequestError for an unknown style or a bound below 200.
+        """
+        from .render import render
+
+        return render(self, style, max_chars)
+
 
 class GrepResult(_Result, frozen=True, kw_only=True):
     """A page of lines, files or counts."""
@@ -102,6 +115,14 @@ class GrepResult(_Result, frozen=True, kw_only=True):
     output_mode: str
     entries: tuple[GrepEntry, ...]
     tool: str = "grep"
+
+    def render(self, style: Style = "claude", max_chars: int | None = None) -> str:
+        """This page as text for a model, in at most `max_chars` code points (contract 8; see `render/`).
+        Raises RequestError for an unknown style or a bound below 200.
+        """
+        from .render import render
+
+        return render(self, style, max_chars)
 
 
 class LsResult(_Result, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import Final
 from ..policy.errors import GrilleError
 from ..policy.progress import Doing
 from ..policy.wire import Avoid, Done, Found, Query, Shard, Skip, SkipMark
-from .frames import check_done, key, within
+from .frames import check_done, is_well_formed, key, within
 from .progress import LastWords
 from .report import ConfinementReport
 from .shards import ShardList, Stretch
@@ -26,6 +26,7 @@ more.
 """
 _MOST_DEATHS_IN_A_ROW: Final = 5
 _MOST_AVOIDED: Final = 256
+_MOST_AVOIDED_BYTES: Final = 256 << 10
 
 _MOST_WAITING: Final = 100_000
 """Shards that may wait at once. A depth-first walk of a real tree keeps some thousands; a worker that lies
@@ -131,14 +132,21 @@ class Search:
             if self._suspects[path] > 1:
                 blame = Skip.CRASHED
         if path is not None and blame is not None:
+            if (
+                path not in self._avoid
+            ):  # a death over a file that nobody was to touch any more is no progress
+                self._deaths_in_a_row = 0
             self._avoid[path] = blame
-            self._deaths_in_a_row = 0
             self._kills += blame is Skip.TIMED_OUT
         self.shards.give_back(stretch)
         if self._kills >= _MOST_KILLS:
             self.stop("repeated_timeouts")
-        elif self._deaths_in_a_row >= _MOST_DEATHS_IN_A_ROW or len(self._avoid) > _MOST_AVOIDED:
+        elif self._deaths_in_a_row >= _MOST_DEATHS_IN_A_ROW or self._avoids_too_much():
             self.stop("lost_worker")
+
+    def _avoids_too_much(self) -> bool:
+        """Every ticket carries the files to avoid: many or long ones would make it longer than a frame may be."""
+        return len(self._avoid) > _MOST_AVOIDED or sum(map(len, self._avoid)) > _MOST_AVOIDED_BYTES
 
     def stop(self, reason: str) -> None:
         """End now, with what there is."""
@@ -172,7 +180,9 @@ class Search:
 
     def _is_inside(self, words: LastWords, stretch: Stretch) -> bool:
         here = key(words.path)
-        return any(within(here, shard) or here == key(shard.folder) for shard in stretch.shards)
+        return is_well_formed(words.path) and any(
+            within(here, shard) or here == key(shard.folder) for shard in stretch.shards
+        )
 
     def _with_the_avoided(self, found: list[Found], skips: list[SkipMark]) -> list[SkipMark]:
         """A search that ends early has not come back to the files that cost a worker: they are counted all

@@ -40,7 +40,6 @@ from grille.policy.mounts import Mount
 from grille.policy.tenant import Policy
 from grille.policy.wire import HEADER, NotLockedDown, Ready, WorkerExited, WorkerSpawned
 from grille.pool import zygote as product_zygote
-from grille.pool.attest import attest
 from grille.pool.cells import Cell
 from grille.pool.filters import compiled_filter
 from grille.pool.roots import Root
@@ -369,7 +368,7 @@ class Jail:
             if worker.ready is not None and worker.pidfd is not None:
                 break
         assert worker.ready is not None and worker.pidfd is not None
-        attest(worker.pidfd, worker.ready, cell.opened.tier, cell.private_id)
+        cell.attest(worker)
         return Inmate(worker, cell)
 
     def behind_bars(

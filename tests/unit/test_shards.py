@@ -112,7 +112,7 @@ class Model:
                 left -= 1
                 spelled = b"/".join(path)
                 if lines < 0:
-                    skips.append(SkipMark(len(found), Skip.BINARY, 1, (spelled,)))
+                    mark_skip(skips, len(found), spelled)
                 elif lines:
                     shown = lines_of(min(lines, self.need - entries))
                     found.append(Found(spelled, False, len(shown), shown))
@@ -135,6 +135,16 @@ class Model:
                 rest.append(Shard(level.folder, names[0], names[run - 1]))
                 names = names[run:]
         return rest
+
+
+def mark_skip(skips: list[SkipMark], at: int, path: bytes) -> None:
+    """As a worker groups its skips: one mark for each place, the first few names."""
+    if skips and skips[-1].at == at:
+        last = skips.pop()
+        names = (*last.names, path)[:SAMPLE_NAMES]
+        skips.append(SkipMark(at, Skip.BINARY, last.count + 1, names))
+    else:
+        skips.append(SkipMark(at, Skip.BINARY, 1, (path,)))
 
 
 def lines_of(count: int) -> tuple[Line, ...]:
