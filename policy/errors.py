@@ -40,6 +40,7 @@ CODES: Final = MappingProxyType(
         "mount_refused": "a mount shows a place that is never shown",
         "mount_text": "a mount's path holds characters that no path may show",
         "mount_unreadable": "a mount's host path cannot be opened",
+        "redact_unknown": "a pattern of secrets that does not exist",
         # RequestError itself
         "argument_invalid": "an argument of a request has a wrong type or value",
         "no_ignore_refused": "the policy does not let a request switch ignore rules off",

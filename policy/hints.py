@@ -66,7 +66,9 @@ def looks_like_regex(pattern: str) -> str | None:
     (`a|b`, `foo.*bar`, `\\w+`, `^x$`)."""
     if not _REGEX_SIGNS.search(pattern):
         return None
-    return "The text looks like a regular expression, and literal=True takes it as it stands: leave literal out."
+    return (
+        "The text looks like a regular expression, and literal=True takes it as it stands: leave literal out."
+    )
 
 
 def escape_braces(pattern: str) -> str | None:
@@ -95,8 +97,8 @@ def pattern_needs_multiline(pattern: str) -> str | None:
 def near_names(wanted: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """At most `most` of `names` that `wanted` may stand for, the likeliest first.
 
-    First the same name in other case, then names that begin with it (the shortest first) or that it begins
-    with, then names that `difflib` finds alike. At most 5000 names are looked at, 255 characters of each;
+    First the same name in other case, then names that begin with it (the shortest first), names that
+    `difflib` finds alike, and names that it begins with. At most 5000 names are looked at, 255 characters of each;
     names that hold characters no sentence should show are passed over.
     """
     asked = wanted[:LONGEST_NAME].casefold()
@@ -114,7 +116,7 @@ def near_names(wanted: str, names: Iterable[str], most: int = 3) -> tuple[str, .
     )
     alike = difflib.get_close_matches(asked, dict.fromkeys(folded.values()), n=most)
     spelled = [name for fold in alike for name in sorted(folded) if folded[name] == fold]
-    ordered = dict.fromkeys([*same, *(name for _, name in longer + shorter), *spelled])
+    ordered = dict.fromkeys([*same, *(name for _, name in longer), *spelled, *(name for _, name in shorter)])
     return tuple(islice(ordered, most))
 
 

@@ -7,6 +7,7 @@ A complete example. Only `[[mounts]]` must be there; what is left out has its de
     use_ignore_files = true
     allow_no_ignore = false
     refuse_hardlinks = false
+    redact = []                     # names of redaction.py, or "all"
 
     [[mounts]]                      # the first is where a search without a path starts
     virtual = "/mnt/user-data/workspace"

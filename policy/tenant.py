@@ -17,8 +17,10 @@ import msgspec
 
 from .confinement import Confinement
 from .errors import PolicyError, shown, wrong_type
+from .hints import did_you_mean, near_names
 from .limits import Limits
 from .mounts import Mount
+from .redaction import ALL, NAMES
 
 MOST_MOUNTS: Final = 64  # each costs every worker a descriptor and a Landlock rule
 MOST_DENY_RULES: Final = 1000  # each is tried on every entry of a walk
@@ -29,7 +31,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What one tenant may see and spend (contract 1).
 
     Raises `PolicyError`, with the key at fault: `wrong_type`, `mount_count`, `mount_duplicate`,
-    `deny_count`, `deny_invalid`.
+    `deny_count`, `deny_invalid`, `redact_unknown`.
     """
 
     mounts: Sequence[Mount]
@@ -49,6 +51,10 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Whether files with more than one name are left out. A hard link made by someone else can bring a file
     of theirs into a mount; package caches use hard links too, so it is off by default."""
 
+    redact: Sequence[str] = ()
+    """Named patterns replaced in line text and `read` before it leaves: names of redaction.NAMES, or `all`.
+    Kept as a tuple."""
+
     limits: Limits = Limits()
     """What the tenant may spend."""
 
@@ -65,6 +71,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise wrong_type("confinement", self.confinement, "Confinement")
         msgspec.structs.force_setattr(self, "mounts", _checked_mounts(self.mounts))
         msgspec.structs.force_setattr(self, "deny", _checked_deny(self.deny))
+        msgspec.structs.force_setattr(self, "redact", _checked_redact(self.redact))
 
     @classmethod
     def for_paths(cls, paths: Iterable[str | os.PathLike[str]]) -> Self:
@@ -119,3 +126,19 @@ def _require_rule(key: str, rule: object) -> None:
         ) from None
     if len(rule.encode("utf-8", "surrogatepass")) > LONGEST_DENY_RULE:
         raise PolicyError("deny_invalid", f"a rule may have at most {LONGEST_DENY_RULE} bytes.", key=key)
+
+
+def _checked_redact(redact: object) -> tuple[str, ...]:
+    if not isinstance(redact, (list, tuple)):
+        raise wrong_type("redact", redact, "an array of names")
+    for index, name in enumerate(redact):
+        if not isinstance(name, str):
+            raise wrong_type(f"redact[{index}]", name, "a pattern's name")
+        if name not in (ALL, *NAMES):
+            raise PolicyError(
+                "redact_unknown",
+                f"{shown(name)} is no pattern; legal are {', '.join((ALL, *NAMES))}.",
+                hint=did_you_mean(near_names(name, NAMES)),
+                key=f"redact[{index}]",
+            )
+    return tuple(redact)

@@ -66,12 +66,12 @@ def attest(pidfd: int, ready: Ready, tier: Tier, private_id: int | None, mounts:
         _require("private_uid", seen.get("Groups", "").strip(), "")
         _require("attestation", seen.get("CapBnd", "").strip("0"), "")
     _require("attestation", seen.get("Threads"), "1")
-    _check_limits(pid)
-    _check_descriptors(pid, mounts)
     if ready.landlock_abi:
         _require("landlock", ready.witness_errno, errno.EACCES)
     _require("canary", ready.outside_errno, _OUTSIDE_ERRNO[tier])
     _require("canary", ready.inside_errno, 0)
+    _check_limits(pid)
+    _check_descriptors(pid, mounts)
 
 
 _LIMITS_OF_NOTHING: Final = ("Max core file size", "Max file size", "Max processes")

@@ -148,4 +148,5 @@ class ReadResult(_Result, frozen=True, kw_only=True):
     tool: str = "read"
 
 
+SearchResult = GlobResult | GrepResult
 Result = GlobResult | GrepResult | LsResult | ReadResult

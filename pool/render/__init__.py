@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from ...policy.errors import RequestError, shown
-from ..results import Result
+from ..results import SearchResult
 from . import claude, deerflow
 from .budget import fitted
 
@@ -25,7 +25,7 @@ LEAST_CHARS: Final = 200
 _DRAFTS: Final = {"claude": claude.draft, "deerflow": deerflow.draft}
 
 
-def render(result: Result, style: Style, max_chars: int | None = None) -> str:
+def render(result: SearchResult, style: Style, max_chars: int | None = None) -> str:
     """`result` in words: lines joined by line feeds, without one at the end.
 
     `max_chars`: the most code points that the text may have, at least `LEAST_CHARS`; None for no bound. Rows

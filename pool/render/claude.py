@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .. import escape
-from ..results import GlobEntry, GlobResult, GrepEntry, GrepResult, Result, Skipped
+from ..results import GlobResult, GrepEntry, GrepResult, SearchResult, Skipped
 from . import names
 from .budget import Cut, Draft, Frame
 from .lines import first_number, has_context, last_number, lines_of
@@ -41,7 +41,7 @@ GAP: Final = "--"
 _NAMES_OF_A_SKIP: Final = 3
 
 
-def draft(result: Result) -> Draft:
+def draft(result: SearchResult) -> Draft:
     """`result` in this style, not yet cut."""
     blocks = _glob_blocks(result) if isinstance(result, GlobResult) else _grep_blocks(result)
     told = _Told(result)
@@ -82,22 +82,19 @@ def _row(label: str, number: str, text: str, matches: bool) -> str:
 class _Told:
     """What is said around the rows of one result."""
 
-    result: Result
+    result: SearchResult
 
     def full(self, cut: Cut) -> Frame:
         result = self.result
         under = f" under {names.path(result.path)}"
-        paging = self._paging(cut)
-        head = [*self._state(), *map(_ours, self._notices()), _ours(self._found(under) + self._range(cut) + ".")]
-        tail = [*self._skips(), *([_ours(paging)] if paging else [])]
-        return Frame(tuple(head), tuple(tail))
+        summary = f"{self._found(under)}{self._range(cut)}."
+        notices = map(_ours, self._notices())
+        return Frame((*self._state(), *notices, _ours(summary)), (*self._skips(), *self._paging(cut)))
 
     def brief(self, cut: Cut) -> Frame:
-        state = [f"{MARK}INCOMPLETE: not all searched."] if self.result.incomplete else []
-        paging = self._paging(cut)
-        return Frame(
-            (*state, _ours(self._found("") + self._range(cut) + ".")), (_ours(paging),) if paging else ()
-        )
+        state = [_ours("INCOMPLETE: not all searched.")] if self.result.incomplete else []
+        summary = f"{self._found('')}{self._range(cut)}."
+        return Frame((*state, _ours(summary)), tuple(self._paging(cut)))
 
     def _state(self) -> Iterator[str]:
         if self.result.incomplete:
@@ -106,7 +103,9 @@ class _Told:
 
     def _notices(self) -> list[str]:
         """All but the advice for the next page, which stands at the end."""
-        return [n for n in self.result.notices if n != _next_page(self.result.next_offset)]
+        next_offset = self.result.next_offset
+        advice = None if next_offset is None else _next_page(next_offset)
+        return [notice for notice in self.result.notices if notice != advice]
 
     def _found(self, under: str) -> str:
         """The sums, over all pages."""
@@ -119,7 +118,7 @@ class _Told:
             return f"Found {some}{_counted(totals.entries, 'path')}{under}"
         if result.output_mode == "files_with_matches":
             return f"Found {some}{files} with matches{under}"
-        over_several = any(entry.last_line_number for entry in result.entries)
+        over_several = any(entry.last_line_number is not None for entry in result.entries)
         noun = ("match", "matches") if over_several else ("matching line", "matching lines")
         return f"Found {some}{_counted(totals.lines, *noun)} in {files}{under}"
 
@@ -144,30 +143,28 @@ class _Told:
         shown = [names.quoted(names.below(one, self.result.path)) for one in skipped.first[:_NAMES_OF_A_SKIP]]
         return f"{told} ({', '.join(shown)}{', ...' if skipped.count > len(shown) else ''})"
 
-    def _paging(self, cut: Cut) -> str:
+    def _paging(self, cut: Cut) -> Iterator[str]:
         go_on = f"go on with offset {self.result.offset + cut.kept}."
         if cut.left_out and not cut.kept:
-            return f"All {cut.left_out} entries left out: the first needs {cut.needed} characters; {go_on}"
-        if cut.left_out:
+            yield _ours(f"All {cut.left_out} entries left out: the first needs {cut.needed} characters; {go_on}")
+        elif cut.left_out:
             more = ", more follow" if self.result.truncated else ""
-            return f"{_entries(cut.left_out)} left out{more}; {go_on}"
-        return _next_page(self.result.next_offset)
+            yield _ours(f"{_counted(cut.left_out, 'entry', 'entries')} left out{more}; {go_on}")
+        elif self.result.next_offset is not None:
+            yield _ours(_next_page(self.result.next_offset))
 
 
-def _nothing(result: Result, under: str) -> str:
+def _nothing(result: SearchResult, under: str) -> str:
     """No entries at all. That nothing matches is said only where everything was searched."""
     if result.incomplete:
         return f"Nothing was found in what was searched{under}"
-    return f"No files matched{under}" if isinstance(result, GlobResult) else f"No matches found{under}"
+    missing = "No files matched" if isinstance(result, GlobResult) else "No matches found"
+    return missing + under
 
 
-def _next_page(offset: int | None) -> str:
-    """The advice for the next page, in the words of the notice; "" at the end."""
-    return "" if offset is None else f"More entries follow; go on with offset {offset}."
-
-
-def _entries(count: int) -> str:
-    return _counted(count, "entry", "entries")
+def _next_page(offset: int) -> str:
+    """The advice for the next page, in the words of the notice that says the same."""
+    return f"More entries follow; go on with offset {offset}."
 
 
 def _counted(count: int, noun: str, plural: str = "") -> str:

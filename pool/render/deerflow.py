@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .. import escape
-from ..results import GlobResult, GrepEntry, GrepResult, Result
+from ..results import GlobResult, GrepEntry, GrepResult, SearchResult
 from . import names
 from .budget import Cut, Draft, Frame
 from .lines import lines_of
@@ -46,23 +46,23 @@ _BRIEF_PATH: Final = 8
 """Characters of the start path that the shortest text has room for."""
 
 
-def draft(result: Result) -> Draft:
+def draft(result: SearchResult) -> Draft:
     """`result` in this style, not yet cut."""
     blocks = _numbered(result) if _lists_paths(result) else _grep_blocks(result)
     told = _Told(result)
     return Draft(tuple(blocks), told.full, told.brief)
 
 
-def _lists_paths(result: Result) -> bool:
+def _lists_paths(result: SearchResult) -> bool:
     return isinstance(result, GlobResult) or result.output_mode == "files_with_matches"
 
 
-def _numbered(result: Result) -> Iterator[str]:
+def _numbered(result: SearchResult) -> Iterator[str]:
     for number, entry in enumerate(result.entries, start=result.offset + 1):
         yield f"{number}. {names.path(entry.path)}"
 
 
-def _grep_blocks(result: Result) -> Iterator[str]:
+def _grep_blocks(result: SearchResult) -> Iterator[str]:
     path, name = None, ""
     for entry in result.entries:
         if not isinstance(entry, GrepEntry):
@@ -84,7 +84,7 @@ def _rows(name: str, entry: GrepEntry) -> Iterator[str]:
 class _Told:
     """What is said around the rows of one result."""
 
-    result: Result
+    result: SearchResult
 
     def full(self, cut: Cut) -> Frame:
         result = self.result
@@ -145,12 +145,13 @@ class _Told:
         return f"{cut.left_out} of them were left out of this text; {go_on}"
 
 
-def _nothing(result: Result, under: str) -> str:
+def _nothing(result: SearchResult, under: str) -> str:
     if result.incomplete:
         return f"Found nothing in what was searched under {under}"
-    return f"No files matched under {under}" if isinstance(result, GlobResult) else f"No matches found under {under}"
+    missing = "No files matched" if isinstance(result, GlobResult) else "No matches found"
+    return f"{missing} under {under}"
 
 
-def _is_paging(notice: str, result: Result) -> bool:
+def _is_paging(notice: str, result: SearchResult) -> bool:
     """DeerFlow's own sentence says that there is more; its tools know no offset."""
     return notice == f"More entries follow; go on with offset {result.next_offset}."

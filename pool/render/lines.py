@@ -48,7 +48,9 @@ def _near(line: ContextLine) -> Shown:
 
 
 def _match(entry: GrepEntry) -> Iterator[Shown]:
-    first, last, text = entry.line_number or 0, entry.last_line_number or entry.line_number or 0, entry.line or ""
+    first = entry.line_number or 0
+    last = entry.last_line_number or first
+    text = entry.line or ""
     lines = text.split("\n")
     # A window of a long match may lack line ends, and a file's text is what a worker says it is: numbers are
     # given to the lines only where they are as many as they should be.
