@@ -356,15 +356,16 @@ class Jail:
         self._number += 1
         worker = cell.spawn(self._number, None)
         for _ in _rounds(worker.channel, cell.channel):
-            for told, descriptor in cell.receive() or []:
-                if told.worker == worker.number:  # else it is the end of one that was given up
-                    assert isinstance(told, WorkerSpawned), f"a worker died before it was ready: {told}"
-                    worker.pidfd = descriptor
+            heard = cell.receive() or []  # first, so that what a worker said before its end is read below
             for frame in worker.receive() or []:
                 if isinstance(frame, NotLockedDown):
                     raise NotReady(frame.layer, frame.errno)
                 assert isinstance(frame, Ready), frame
                 worker.ready = frame
+            for told, descriptor in heard:
+                if told.worker == worker.number:  # else it is the end of one that was given up
+                    assert isinstance(told, WorkerSpawned), f"a worker died before it was ready: {told}"
+                    worker.pidfd = descriptor
             if worker.ready is not None and worker.pidfd is not None:
                 break
         assert worker.ready is not None and worker.pidfd is not None
