@@ -87,7 +87,9 @@ def _check_limits(pid: int) -> None:
 
 
 def _check_descriptors(pid: int, mounts: int) -> None:
-    """A worker holds its socket and its mounts. Only root may look; for others the lock-down's word must do."""
+    """A worker holds its socket and its mounts. Only root may look; for others the lock-down's word must
+    do.
+    """
     try:
         held = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
     except PermissionError:

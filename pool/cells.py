@@ -92,7 +92,9 @@ class Cell:
         )
 
     def attest(self, worker: Worker) -> None:
-        """Raises NotConfined or Vanished unless a worker that has said `Ready` is confined as this cell's must be."""
+        """Raises NotConfined or Vanished unless a worker that has said `Ready` is confined as this cell's
+        must be.
+        """
         assert worker.pidfd is not None and worker.ready is not None
         mounts = 1 if self.one_root_each else self._mounts
         attest.attest(worker.pidfd, worker.ready, self.opened.tier, self.private_id, mounts)

@@ -1,5 +1,5 @@
-"""The one owner of masking: host paths in line text become the virtual paths that the tenant knows (contract
-2.7).
+"""The one owner of what is replaced in text before it leaves: host paths become the virtual paths that the
+tenant knows (contract 2.7), and secrets that the policy names are redacted.
 
 Paths of entries need no masking: they are virtual from the start. Line text is the file's own, and may spell
 a host path.
@@ -11,9 +11,11 @@ its prefix; a root is masked only on segment boundaries, so `/srv/ws-old` is not
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ..policy.redaction import Redactor
 from ..policy.wire import Line
 from .roots import Root
 
@@ -37,7 +39,7 @@ class Masked(NamedTuple):
 class Mask:
     """Replaces the roots of one workspace."""
 
-    def __init__(self, roots: Iterable[Root]) -> None:
+    def __init__(self, roots: Iterable[Root], redactor: Redactor | None = None) -> None:
         spellings = {
             spelling: root.mount.virtual
             for root in roots
@@ -47,13 +49,25 @@ class Mask:
         longest_first = sorted(spellings, key=len, reverse=True)
         self._virtual = spellings
         self._pattern = re.compile("|".join(map(_spelled, longest_first))) if spellings else None
-        self.margin = len(longest_first[0]) + 2 if spellings else 0
-        """Characters to look at beyond a cut, so that no root is seen by half."""
+        self._redactor = redactor
+        self.margin = max(
+            len(longest_first[0]) + 2 if spellings else 0, redactor.longest if redactor is not None else 0
+        )
+        """Characters to look at beyond a cut, so that no root and no secret is seen by half."""
 
-    def apply(self, text: str, *places: int) -> Masked:
-        """`text` masked; each of `places`, an index into it, as the index of the same character
-        afterwards.
+    def apply(self, text: str, *places: int, tally: Counter[str] | None = None) -> Masked:
+        """`text` masked and redacted; each of `places`, an index into it, as the index of the same character
+        afterwards. `tally` counts what was redacted, by the pattern's name.
         """
+        masked = self._masked(text, places)
+        if self._redactor is None:
+            return masked
+        redacted = self._redactor.apply(masked.text, *masked.places)
+        if tally is not None:
+            tally.update(redacted.count_by_name)
+        return Masked(redacted.text, redacted.places)
+
+    def _masked(self, text: str, places: tuple[int, ...]) -> Masked:
         if self._pattern is None:
             return Masked(text, places)
         parts: list[str] = []
@@ -72,7 +86,7 @@ class Mask:
             "".join(parts), tuple(place + moved for place, moved in zip(places, shift, strict=True))
         )
 
-    def window(self, line: Line, width: int) -> str:
+    def window(self, line: Line, width: int, tally: Counter[str] | None = None) -> str:
         """At most `width` characters of the line, masked, the match inside, with marks where text was left
         out.
         """
@@ -81,7 +95,9 @@ class Mask:
         # Text nearer than the margin to a shipped edge may hold half a root: it never shows.
         first = self.margin if cut_before else 0
         last = len(line.text) - (self.margin if cut_behind else 0)
-        text, (first, last, match) = self.apply(line.text, first, max(first, last), line.match_start)
+        text, (first, last, match) = self.apply(
+            line.text, first, max(first, last), line.match_start, tally=tally
+        )
         if not cut_before and not cut_behind and len(text) <= width:
             return text
         start = max(first, min(match - width // 4, last - width))

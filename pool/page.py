@@ -7,6 +7,7 @@ cut.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypedDict
@@ -78,28 +79,34 @@ def glob_entries(outcome: Outcome, paths: Paths, window: Window) -> tuple[GlobEn
 
 
 def grep_entries(
-    outcome: Outcome, paths: Paths, window: Window, mask: Mask, output_mode: str, line_chars: int
+    outcome: Outcome,
+    paths: Paths,
+    window: Window,
+    mask: Mask,
+    output_mode: str,
+    line_chars: int,
+    tally: Counter[str],
 ) -> tuple[GrepEntry, ...]:
-    """The page's lines, files or counts."""
+    """The page's lines, files or counts. `tally` counts what was redacted."""
     entries = []
     for found, line in _on_page(outcome.found, window):
         path = paths.virtual(found.path)
         if line is not None:
-            entries.append(_line_entry(path, line, mask, line_chars))
+            entries.append(_line_entry(path, line, mask, line_chars, tally))
         else:
             entries.append(GrepEntry(path, count=found.count if output_mode == "count" else None))
     return tuple(entries)
 
 
-def _line_entry(path: str, line: Line, mask: Mask, line_chars: int) -> GrepEntry:
+def _line_entry(path: str, line: Line, mask: Mask, line_chars: int, tally: Counter[str]) -> GrepEntry:
     def shown(context: Context) -> ContextLine:
         whole = Line(context.number, context.text, 0, context.length, 0)
-        return ContextLine(context.number, mask.window(whole, line_chars))
+        return ContextLine(context.number, mask.window(whole, line_chars, tally))
 
     return GrepEntry(
         path,
         line.number,
-        mask.window(line, line_chars),
+        mask.window(line, line_chars, tally),
         line.length,
         before=tuple(map(shown, line.context_before)),
         after=tuple(map(shown, line.context_after)),
@@ -130,13 +137,15 @@ def read_result(
     cut = bool(lines) and end < min(last, total)
     common["truncated"], common["complete"] = cut, not cut and not common["incomplete"]
     common["next_offset"] = None
+    tally: Counter[str] = Counter()
     return ReadResult(
         path=path,
-        text="\n".join(mask.apply(line.text).text for line in lines),
+        text=mask.apply("\n".join(line.text for line in lines), tally=tally).text,
         start_line=first,
         end_line=end,
         total_lines=total,
         next_line=end + 1 if cut else None,
+        redacted=dict(tally),
         **common,
     )
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..policy import hints
 from ..policy.errors import PathError, shown
 from ..policy.globs import GlobSet
 from . import escape
@@ -49,14 +50,35 @@ def locate(path: str, roots: Sequence[Root]) -> Place:
 def start_of(place: Place, path: str, roots: Sequence[Root], deny: GlobSet | None) -> Target:
     """What stands at a place, links resolved. Raises PathError, the same one for absent and for denied."""
     if denied(place.below, deny):
-        raise not_found(path, roots)
+        raise _absent(place, path, roots, deny)
     try:
         target = roots[place.root].resolve(place.below, path)
     except PathError as error:
-        raise (not_found(path, roots) if error.code == "not_found" else error) from None
+        raise (_absent(place, path, roots, deny) if error.code == "not_found" else error) from None
     if denied(target.path.decode("utf-8", "surrogateescape"), deny):
-        raise not_found(path, roots)
+        raise _absent(place, path, roots, deny)
     return target
+
+
+def _absent(place: Place, path: str, roots: Sequence[Root], deny: GlobSet | None) -> PathError:
+    """As `not_found`, with the names nearby that are no secret: a denied path gets just the same."""
+    error = not_found(path, roots)
+    folder, _, name = place.below.rpartition("/")
+    if not name or denied(folder, deny):
+        return error
+    names = [
+        other for other in roots[place.root].names_in(folder) if not denied(_joined(folder, other), deny)
+    ]
+    base = roots[place.root].mount.virtual.rstrip("/")
+    near = [
+        escape.unicode_text(f"{base}/{_joined(folder, other)}") for other in hints.near_names(name, names)
+    ]
+    error.hint = hints.did_you_mean(near) or error.hint
+    return error
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 def denied(below: str, deny: GlobSet | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..policy import hints
 from ..policy.confinement import Confinement
 from ..policy.errors import ConfinementError, PatternError
 from ..policy.wire import Missed, Query, Refused
@@ -36,9 +37,13 @@ def pattern_refused(refused: Refused, query: Query) -> PatternError:
         at = "" if refused.position is None else f" at position {refused.position}"
         stem = message.removesuffix(at)
         message = f"Invalid pattern: {stem}{at}."
-        hint = "Use literal=True (-F) to search for the text as it stands." if not query.literal else None
-        return PatternError(code, message, hint=hint, position=refused.position)
-    return PatternError(code, message, position=refused.position)
+        hint = (
+            hints.looks_like_glob(query.pattern)
+            or "Use literal=True (-F) to search for the text as it stands."
+        )
+        return PatternError(code, message, hint=literally, position=refused.position)
+    hint = hints.pattern_needs_multiline(query.pattern) if code == "pattern_multiline" else None
+    return PatternError(code, message, hint=hint, position=refused.position)
 
 
 def compile_timeout(query: Query) -> PatternError:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from ..policy.errors import PathError, RequestError, shown
 from ..policy.wire import ALL, MAX_CONTEXT, Query, Shard
-from . import page
+from . import advice, page
 from .arguments import (
     flag,
     globs,
@@ -95,11 +96,10 @@ class GlobRequest:
         def finish(outcome: Outcome) -> GlobResult:
             outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
-            return GlobResult(
-                path=start.virtual,
-                entries=page.glob_entries(outcome, names, window),
-                **page.common_fields(outcome, names, window, started),
-            )
+            common = page.common_fields(outcome, names, window, started)
+            if not outcome.found:
+                common["notices"] += advice.on_no_path(common["skipped"])
+            return GlobResult(path=start.virtual, entries=page.glob_entries(outcome, names, window), **common)
 
         return Prepared(_search(scope, query, start.target, started), finish)
 
@@ -162,12 +162,24 @@ class GrepRequest:
         def finish(outcome: Outcome) -> GrepResult:
             outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
-            line_chars = scope.policy.limits.line_chars
+            tally: Counter[str] = Counter()
+            common = page.common_fields(outcome, names, window, started)
+            if not outcome.found:
+                common["notices"] += advice.on_no_match(pattern, query.literal, common["skipped"])
             return GrepResult(
                 path=start.virtual,
                 output_mode=self.output_mode,
-                entries=page.grep_entries(outcome, names, window, scope.mask, self.output_mode, line_chars),
-                **page.common_fields(outcome, names, window, started),
+                entries=page.grep_entries(
+                    outcome,
+                    names,
+                    window,
+                    scope.mask,
+                    self.output_mode,
+                    scope.policy.limits.line_chars,
+                    tally,
+                ),
+                redacted=dict(tally),
+                **common,
             )
 
         return Prepared(_search(scope, query, start.target, started), finish)

@@ -114,6 +114,8 @@ class GrepResult(_Result, frozen=True, kw_only=True):
     """Where the search started."""
     output_mode: str
     entries: tuple[GrepEntry, ...]
+    redacted: dict[str, int] = {}
+    """How many secrets were replaced on this page, by the name of the pattern (Policy.redact)."""
     tool: str = "grep"
 
     def render(self, style: Style = "claude", max_chars: int | None = None) -> str:
@@ -145,6 +147,8 @@ class ReadResult(_Result, frozen=True, kw_only=True):
     end_line: int
     total_lines: int
     next_line: int | None
+    redacted: dict[str, int] = {}
+    """How many secrets were replaced, by the name of the pattern (Policy.redact)."""
     tool: str = "read"
 
 

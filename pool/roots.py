@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
 import stat
 import struct
@@ -24,6 +25,7 @@ _RESOLVE_NO_MAGICLINKS: Final = 0x02
 _RESOLVE_BENEATH: Final = 0x08
 _OPEN_HOW: Final = struct.Struct("<3Q")  # flags, mode, resolve
 _FSTATFS_BYTES: Final = 120
+_MOST_NAMES: Final = 5000
 
 # Kernel interfaces (linux/magic.h): reading there acts, blocks, or tells secrets. FUSE: its server may never
 # answer.
@@ -125,6 +127,25 @@ class Root:
         below = os.fsencode(os.path.relpath(real, base))
         return Target(b"" if below == b"." else below, "folder" if stat.S_ISDIR(mode) else "file")
 
+    def names_in(self, path: str) -> list[str]:
+        """Names in a folder, for guesses at what was meant; none where it cannot be listed. At most some
+        thousands.
+        """
+        own = self._own_descriptor()
+        try:
+            folder = _open_beneath(own, os.fsencode(path) or b".", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return []
+        finally:
+            os.close(own)
+        try:
+            with os.scandir(folder) as entries:
+                return [entry.name for entry in itertools.islice(entries, _MOST_NAMES)]
+        except OSError:
+            return []
+        finally:
+            os.close(folder)
+
     def _refuse_what_is_never_shown(self, pseudo_filesystems: bool) -> None:
         virtual = self.mount.virtual
         if self.real_path == "/":
@@ -150,8 +171,8 @@ def _path_error(error: OSError, virtual: str) -> PathError:
     return PathError("unreadable", f"{virtual} cannot be read.")
 
 
-def _open_beneath(root: int, path: bytes) -> int:
-    how = _OPEN_HOW.pack(os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+def _open_beneath(root: int, path: bytes, flags: int = os.O_PATH) -> int:
+    how = _OPEN_HOW.pack(flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
     result = _libc.syscall(ctypes.c_long(_OPENAT2), ctypes.c_long(root), path, how, ctypes.c_long(len(how)))
     if result < 0:
         raise OSError(ctypes.get_errno(), "openat2")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..policy.errors import PolicyError
 from ..policy.globs import GlobRefused, GlobSet, compile_filter
+from ..policy.redaction import Redactor
 from ..policy.tenant import Policy
 from .mask import Mask
 from .paths import locate, start_of
@@ -29,7 +30,7 @@ class Scope:
             for root in self.roots:
                 root.close()
             raise
-        self.mask = Mask(self.roots)
+        self.mask = Mask(self.roots, Redactor(policy.redact) if policy.redact else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,9 @@ class Search:
             self.stop("lost_worker")
 
     def _avoids_too_much(self) -> bool:
-        """Every ticket carries the files to avoid: many or long ones would make it longer than a frame may be."""
+        """Every ticket carries the files to avoid: many or long ones would make it longer than a frame may
+        be.
+        """
         return len(self._avoid) > _MOST_AVOIDED or sum(map(len, self._avoid)) > _MOST_AVOIDED_BYTES
 
     def stop(self, reason: str) -> None:

@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .. import escape
 from ..results import GlobResult, GrepEntry, GrepResult, SearchResult, Skipped
 from . import names
 from .budget import Cut, Draft, Frame
@@ -43,30 +42,33 @@ _NAMES_OF_A_SKIP: Final = 3
 
 def draft(result: SearchResult) -> Draft:
     """`result` in this style, not yet cut."""
-    blocks = _glob_blocks(result) if isinstance(result, GlobResult) else _grep_blocks(result)
     told = _Told(result)
-    return Draft(tuple(blocks), told.full, told.brief)
+    return Draft(tuple(_blocks(result)), told.full, told.brief)
 
 
-def _glob_blocks(result: GlobResult) -> Iterator[str]:
-    for entry in result.entries:
-        yield names.label(names.below(entry.path, result.path) + "/" * entry.is_dir)
+def _blocks(result: SearchResult) -> Iterator[str]:
+    if isinstance(result, GlobResult):
+        for path in result.entries:
+            yield names.label(names.below(path.path, result.path) + "/" * path.is_dir)
+    elif result.output_mode == "content":
+        yield from _content(result)
+    else:
+        for entry in result.entries:
+            relative = names.below(entry.path, result.path)
+            if entry.count is None:
+                yield names.label(relative)
+            else:
+                yield f"{names.label_before_number(relative)}:{entry.count}"
 
 
-def _grep_blocks(result: GrepResult) -> Iterator[str]:
+def _content(result: GrepResult) -> Iterator[str]:
     gaps = has_context(result.entries)
     previous: GrepEntry | None = None
     label = ""
     for entry in result.entries:
         same_file = previous is not None and previous.path == entry.path
-        if entry.line is None and entry.count is None:
-            yield names.label(names.below(entry.path, result.path))
-            continue
         if not same_file:
             label = names.label_before_number(names.below(entry.path, result.path))
-        if entry.line is None:
-            yield f"{label}:{entry.count}"
-            continue
         rows = [_row(label, *line) for line in lines_of(entry)]
         if gaps and previous and not (same_file and first_number(entry) <= last_number(previous) + 1):
             rows.insert(0, GAP)
@@ -88,7 +90,7 @@ class _Told:
         result = self.result
         under = f" under {names.path(result.path)}"
         summary = f"{self._found(under)}{self._range(cut)}."
-        notices = map(_ours, self._notices())
+        notices = (_ours(names.sentence(notice)) for notice in self._notices())
         return Frame((*self._state(), *notices, _ours(summary)), (*self._skips(), *self._paging(cut)))
 
     def brief(self, cut: Cut) -> Frame:
@@ -146,7 +148,8 @@ class _Told:
     def _paging(self, cut: Cut) -> Iterator[str]:
         go_on = f"go on with offset {self.result.offset + cut.kept}."
         if cut.left_out and not cut.kept:
-            yield _ours(f"All {cut.left_out} entries left out: the first needs {cut.needed} characters; {go_on}")
+            needs = f"the first needs {cut.needed} characters"
+            yield _ours(f"All {cut.left_out} entries left out: {needs}; {go_on}")
         elif cut.left_out:
             more = ", more follow" if self.result.truncated else ""
             yield _ours(f"{_counted(cut.left_out, 'entry', 'entries')} left out{more}; {go_on}")
@@ -172,4 +175,4 @@ def _counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def _ours(sentence: str) -> str:
-    return MARK + escape.line(sentence)
+    return MARK + sentence

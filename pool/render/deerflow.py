@@ -29,12 +29,11 @@ the name in a row ends at the first `:12: `, `:12-14: ` or `-12- `.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .. import escape
-from ..results import GlobResult, GrepEntry, GrepResult, SearchResult
+from ..results import GlobResult, GrepResult, SearchResult
 from . import names
 from .budget import Cut, Draft, Frame
 from .lines import lines_of
@@ -48,36 +47,38 @@ _BRIEF_PATH: Final = 8
 
 def draft(result: SearchResult) -> Draft:
     """`result` in this style, not yet cut."""
-    blocks = _numbered(result) if _lists_paths(result) else _grep_blocks(result)
     told = _Told(result)
-    return Draft(tuple(blocks), told.full, told.brief)
+    return Draft(tuple(_blocks(result)), told.full, told.brief)
 
 
-def _lists_paths(result: SearchResult) -> bool:
-    return isinstance(result, GlobResult) or result.output_mode == "files_with_matches"
+def _blocks(result: SearchResult) -> Iterator[str]:
+    if isinstance(result, GlobResult):
+        return _numbered([entry.path for entry in result.entries], result.offset)
+    if result.output_mode == "files_with_matches":
+        return _numbered([entry.path for entry in result.entries], result.offset)
+    return _content(result) if result.output_mode == "content" else _counts(result)
 
 
-def _numbered(result: SearchResult) -> Iterator[str]:
-    for number, entry in enumerate(result.entries, start=result.offset + 1):
-        yield f"{number}. {names.path(entry.path)}"
+def _numbered(paths: Sequence[str], offset: int) -> Iterator[str]:
+    for number, path in enumerate(paths, start=offset + 1):
+        yield f"{number}. {names.path(path)}"
 
 
-def _grep_blocks(result: SearchResult) -> Iterator[str]:
-    path, name = None, ""
+def _counts(result: GrepResult) -> Iterator[str]:
     for entry in result.entries:
-        if not isinstance(entry, GrepEntry):
-            continue
+        yield f"{names.path_before_number(entry.path)}: {entry.count}"
+
+
+def _content(result: GrepResult) -> Iterator[str]:
+    path, name = "", ""
+    for entry in result.entries:
         if entry.path != path:
             path, name = entry.path, names.path_before_number(entry.path)
-        yield "\n".join(_rows(name, entry))
+        yield "\n".join(_row(name, *line) for line in lines_of(entry))
 
 
-def _rows(name: str, entry: GrepEntry) -> Iterator[str]:
-    if entry.line is None:
-        yield f"{name}: {entry.count}"
-        return
-    for number, text, matches in lines_of(entry):
-        yield f"{name}:{number}: {text}" if matches else f"{name}-{number}- {text}"
+def _row(name: str, number: str, text: str, matches: bool) -> str:
+    return f"{name}:{number}: {text}" if matches else f"{name}-{number}- {text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class _Told:
         if result.incomplete:
             why = ", ".join(reason.replace("_", " ") for reason in result.reasons)
             head.insert(0, f"INCOMPLETE: not everything was searched ({why}), so more may match.")
-        notices = [f"Note: {escape.line(n)}" for n in result.notices if not _is_paging(n, result)]
+        notices = [f"Note: {names.sentence(n)}" for n in result.notices if not _is_paging(n, result)]
         room = [f"Note: {self._left_out(cut)}"] if cut.left_out else []
         return Frame(tuple(head), (*notices, *self._truncated(), *room))
 

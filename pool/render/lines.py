@@ -56,6 +56,7 @@ def _match(entry: GrepEntry) -> Iterator[Shown]:
     # given to the lines only where they are as many as they should be.
     if len(lines) == last - first + 1:
         for number, line in enumerate(lines, start=first):
-            yield Shown(str(number), escape.line(line.removesuffix("\r")), matches=True)
+            line = line if number == last else line.removesuffix("\r")  # a line end's, within the match
+            yield Shown(str(number), escape.line(line), matches=True)
     else:
         yield Shown(str(first) if last == first else f"{first}-{last}", escape.line(text), matches=True)

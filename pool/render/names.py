@@ -69,6 +69,11 @@ def quoted(relative: str) -> str:
     return _in_quotes(path(relative))
 
 
+def sentence(notice: str) -> str:
+    """A notice, which may name paths in either form, on one line."""
+    return escape.line(escape.unescape(notice))
+
+
 def shortened(shown: str, width: int) -> str:
     """The end of a path in at most `width` characters, for a line that must not grow."""
     return shown if len(shown) <= width else "..." + shown[len(shown) - width + 3 :]

@@ -133,21 +133,17 @@ def _plain(op: Any, av: Any, unicode: bool) -> Ranges:
 def _folded_members(items: tuple[tuple[Any, Any], ...], unicode: bool) -> Ranges:
     case = _case(unicode)
     parts: list[Ranges] = []
-    cased = False
     for op, av in items:
         plain = _plain(op, av, unicode)
         if op is sre.CATEGORY:
             parts.append(plain)
         elif plain[-1][1] > BMP_LAST:
             # Beyond the BMP `re` looks up the item as written, and a range by the upper case as well.
-            cased = True
             parts.append(_beyond_bmp(plain, case) if op is sre.RANGE else plain)
         else:
-            cased = cased or _touches(plain, case.cased)
             parts.append(_lowered(plain, case))
-    found = union(*parts)
-    # Without a single cased item `re` does not lower the character either.
-    return _preimage(found, case) if cased else found
+    # `re` does not lower the character where no item is cased; then this changes nothing either.
+    return _preimage(union(*parts), case)
 
 
 def _beyond_bmp(plain: Ranges, case: _Case) -> Ranges:

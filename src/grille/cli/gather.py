@@ -15,13 +15,14 @@ from typing import Final, Literal
 
 from ..policy.tenant import Policy
 from ..pool.report import ConfinementReport
-from ..pool.results import GlobEntry, GlobResult, GrepEntry, GrepResult, Totals
+from ..pool.results import GlobEntry, GlobResult, GrepEntry, GrepResult, LsResult, Totals
 from ..pool.workspace import Pool, Workspace
 from .options import Common
 from .starts import Start, overlapping
 
-Tool = Literal["glob", "grep"]
-Ask = Callable[[Workspace, Start, int, int], GlobResult | GrepResult]
+Tool = Literal["glob", "grep", "ls"]
+Page = GlobResult | GrepResult | LsResult
+Ask = Callable[[Workspace, Start, int, int], Page]
 """Runs the request: workspace, start, offset, limit."""
 
 _NAMES_OF_A_REASON: Final = 5
@@ -80,7 +81,7 @@ class Answer:
         """Sentences for people, incompleteness first."""
         return [*self.reasons.values(), *self.remarks]
 
-    def count(self, start: Start, result: GlobResult | GrepResult) -> None:
+    def count(self, start: Start, result: Page) -> None:
         """Add one start's state, sums and skips. Its entries are added apart."""
         # page.py puts a sentence for each reason first.
         self.reasons |= dict(zip(result.reasons, result.notices, strict=False))
@@ -112,7 +113,7 @@ class Gathering:
         self._answer = Answer(tool)
         limits = self._policies[0][0].limits
         self._offset = limits.page_offset(common.offset)
-        self._limit = limits.page_limit(tool, common.limit)
+        self._limit = limits.page_limit("grep" if tool == "grep" else "glob", common.limit)
         if common.quiet:
             self._limit = 1  # one entry decides the exit status
 
@@ -184,7 +185,7 @@ class Gathering:
             answer.files -= len(repeated)
         self._cut()
 
-    def _pages(self, workspace: Workspace, start: Start) -> Iterator[GlobResult | GrepResult]:
+    def _pages(self, workspace: Workspace, start: Start) -> Iterator[Page]:
         offset: int | None = 0
         while offset is not None:
             result = self._ask(workspace, start, offset, 0)
@@ -202,6 +203,6 @@ class Gathering:
             answer.remarks.append("Nothing was found, but not everything was searched.")
         if answer.truncated:
             answer.next_offset = self._offset + self._limit
-            answer.remarks.append(f"More entries follow; go on with offset {answer.next_offset}.")
+            answer.remarks.append(f"More entries follow; go on with --offset {answer.next_offset}.")
         elif answer.entries and not answer.rows:
             answer.remarks.append(f"Offset {self._offset} is past the end; entries in all: {answer.entries}.")

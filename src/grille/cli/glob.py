@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from ..pool.arguments import Sort
 from ..pool.results import GlobResult
 from ..pool.workspace import Workspace
+from . import reach
 from .exits import Exit
-from .options import Common, common
+from .options import Common, common, sorting
 from .searching import search
 from .starts import Start
 
@@ -26,9 +28,16 @@ from .starts import Start
     "--no-ignore", is_flag=True, help="Enter what is left out otherwise: .git, node_modules, build, ..."
 )
 @click.option("--hidden", is_flag=True, expose_value=False, help="Accepted; hidden files are always found.")
+@sorting
 @common
 def glob(
-    pattern: str, path: str | None, ignore_case: bool, include_dirs: bool, no_ignore: bool, **others: Any
+    pattern: str,
+    path: str | None,
+    ignore_case: bool,
+    include_dirs: bool,
+    no_ignore: bool,
+    sort: Sort,
+    **others: Any,
 ) -> Exit:
     """Find paths below PATH (default: the current folder) that match PATTERN.
 
@@ -42,8 +51,11 @@ def glob(
             include_dirs=include_dirs,
             limit=limit,
             offset=offset,
+            sort=sort,
             case_sensitive=not ignore_case,
             no_ignore=no_ignore,
         )
 
-    return search("glob", Common(**others), () if path is None else (path,), ask)
+    told = Common(**others)
+    paths = () if path is None else (path,)
+    return search("glob", told, reach.policies(told.policy, paths, told.timeout), ask)

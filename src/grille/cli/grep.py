@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from ..policy.wire import MAX_CONTEXT
+from ..pool.arguments import Sort
 from ..pool.requests import OutputMode
 from ..pool.results import GrepResult
 from ..pool.workspace import Workspace
+from . import reach
 from .case import Case, is_case_sensitive
 from .exits import Exit
-from .options import Common, common
+from .options import Common, common, sorting
 from .searching import search
 from .starts import Start
+from .text import rows, rows_in_context
+
+_LINES: Final = click.IntRange(0, MAX_CONTEXT)
 
 
 @click.command(
@@ -42,6 +48,23 @@ from .starts import Start
 @click.option("-F", "--fixed-strings", "literal", is_flag=True, help="The pattern is plain text.")
 @click.option("-w", "--word-regexp", "word", is_flag=True, help="Match whole words.")
 @click.option(
+    "-U", "--multiline", is_flag=True, help="Let a match span lines; a dot matches a line end, too, then."
+)
+@click.option(
+    "-A", "--after-context", "after", type=_LINES, metavar="N", help="Print N lines behind each match, too."
+)
+@click.option(
+    "-B", "--before-context", "before", type=_LINES, metavar="N", help="Print N lines before each match, too."
+)
+@click.option(
+    "-C",
+    "--context",
+    type=_LINES,
+    default=0,
+    metavar="N",
+    help="Print N lines on both sides; -A and -B go before it.",
+)
+@click.option(
     "-l",
     "--files-with-matches",
     "mode",
@@ -49,6 +72,21 @@ from .starts import Start
     help="Print the paths of files with matches.",
 )
 @click.option("-c", "--count", "mode", flag_value="count", help="Print each file's number of matching lines.")
+@click.option(
+    "-m",
+    "--max-count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Find at most N matching lines in each file.",
+)
+@click.option(
+    "-t",
+    "--type",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="Search files of this type, by ripgrep's names: py, rust, ts, ... Several: of any of them.",
+)
 @click.option(
     "-g",
     "--glob",
@@ -66,6 +104,7 @@ from .starts import Start
 @click.option(
     "--hidden", is_flag=True, expose_value=False, help="Accepted; hidden files are always searched."
 )
+@sorting
 @common
 def grep(
     words: tuple[str, ...],
@@ -73,9 +112,16 @@ def grep(
     case: Case | None,
     literal: bool,
     word: bool,
+    multiline: bool,
+    before: int | None,
+    after: int | None,
+    context: int,
     mode: OutputMode | None,
+    max_count: int | None,
+    types: tuple[str, ...],
     globs: tuple[str, ...],
     no_ignore: bool,
+    sort: Sort,
     **others: Any,
 ) -> Exit:
     """Find lines that match PATTERN, a Python regular expression, in each PATH (default: the current folder).
@@ -84,6 +130,8 @@ def grep(
     another, its matches are printed once, with the PATH that comes first.
     """
     pattern, paths = _pattern_and_paths(patterns, words)
+    told = Common(**others)
+    before, after = context if before is None else before, context if after is None else after
     case_sensitive = is_case_sensitive(case or "sensitive", pattern, literal)
 
     def ask(workspace: Workspace, start: Start, offset: int, limit: int) -> GrepResult:
@@ -94,13 +142,22 @@ def grep(
             literal=literal,
             case_sensitive=case_sensitive,
             word=word,
+            multiline=multiline,
+            type=types or None,
             output_mode=mode or "content",
+            before=before,
+            after=after,
+            max_per_file=max_count,
             limit=limit,
             offset=offset,
+            sort=sort,
             no_ignore=no_ignore,
         )
 
-    return search("grep", Common(**others), paths, ask)
+    line_chars = reach.LINE_CHARS_OF_MULTILINE if multiline else reach.LINE_CHARS
+    policies = reach.policies(told.policy, paths, told.timeout, line_chars)
+    in_context = (before or after) and mode in (None, "content")
+    return search("grep", told, policies, ask, rows_in_context if in_context else rows)
 
 
 def _pattern_and_paths(patterns: tuple[str, ...], words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

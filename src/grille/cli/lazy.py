@@ -19,6 +19,8 @@ COMMANDS: Final = MappingProxyType(
         "doctor": "Show what confinement this machine gives, proven on a throw-away worker.",
         "glob": "Find paths by a glob.",
         "grep": "Find lines by a regular expression.",
+        "ls": "List what a folder holds.",
+        "read": "Print a file, or some lines of it.",
     }
 )
 """Every command with its line in `grille --help`. Its module in this package bears its name, and so does its

@@ -1,8 +1,8 @@
-"""The options that grep and glob share (contract 10), and what they come to."""
+"""The options that several commands share (contract 10), and what they come to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -15,14 +15,14 @@ Format = Literal["text", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What every search can be told."""
+    """What every command that works behind bars can be told."""
 
     policy: str | None
-    limit: int
-    offset: int
     format: Format
     timeout: float | None
     quiet: bool
+    limit: int = 0
+    offset: int = 0
 
 
 def _timeout(ctx: click.Context, parameter: click.Parameter, seconds: float | None) -> float | None:
@@ -35,13 +35,15 @@ def _timeout(ctx: click.Context, parameter: click.Parameter, seconds: float | No
     return seconds
 
 
-_COMMON = (
+_POLICY = (
     click.option(
         "--policy",
         metavar="FILE",
-        help="Search under the policy in this TOML file. PATHs are its virtual paths then (default: its first mount), "
+        help="Work under the policy in this TOML file. PATHs are its virtual paths then (default: its first mount), "
         "and its limits hold. Without it, the given PATHs are all that the workers can see.",
     ),
+)
+_PAGE = (
     click.option(
         "--limit",
         type=int,
@@ -50,6 +52,8 @@ _COMMON = (
         help="Show at most N entries. 0, the default: as many as the policy allows; without one, all.",
     ),
     click.option("--offset", type=int, default=0, metavar="N", help="Leave out the first N entries."),
+)
+_OUTPUT = (
     click.option(
         "--format", type=click.Choice(["text", "json"]), default="text", help="How results are printed."
     ),
@@ -68,7 +72,26 @@ _COMMON = (
 
 
 def common(command: _Command) -> _Command:
-    """Add the shared options; the command receives them as keywords for `Common`."""
-    for option in reversed(_COMMON):
+    """Add the options of a search; the command receives them as keywords for `Common`."""
+    return _with(_POLICY + _PAGE + _OUTPUT, command)
+
+
+def common_unpaged(command: _Command) -> _Command:
+    """As `common`, for a command whose result has no pages."""
+    return _with(_POLICY + _OUTPUT, command)
+
+
+def sorting(command: _Command) -> _Command:
+    """Add --sort."""
+    return click.option(
+        "--sort",
+        type=click.Choice(["path", "mtime"]),
+        default="path",
+        help="The order of the files of each PATH: by path, the default, or the newest first.",
+    )(command)
+
+
+def _with(options: Sequence[Callable[[_Command], _Command]], command: _Command) -> _Command:
+    for option in reversed(options):
         command = option(command)
     return command

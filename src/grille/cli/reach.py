@@ -18,12 +18,26 @@ from ..policy.limits import BOUNDS, GIB, Limits
 from ..policy.loading import load_policy
 from ..policy.mounts import Mount
 from ..policy.tenant import MOST_MOUNTS, Policy
-from .starts import Start
+from .starts import Start, real_starts, virtual_starts
 
 MAX_FILE_BYTES: Final = 1 * GIB
 _WORKER_MEMORY: Final = 6 * GIB  # address space: such a file, read, joined and decoded
 _SCAN_SECONDS: Final = 3.0  # most of such a file, from memory; a pattern that never ends costs as long
+LINE_CHARS: Final = 200
+LINE_CHARS_OF_MULTILINE: Final = 4_000  # what is shown of a match over several lines, all of them together
 _PAGE: Final = int(BOUNDS["grep_ceiling"].greatest)
+
+
+def policies(
+    file: str | None, paths: Sequence[str], timeout: float | None, line_chars: int = LINE_CHARS
+) -> Iterator[tuple[Policy, list[Start]]]:
+    """The policies that a command works under, each with its starts. `line_chars` is for a policy of our
+    own. Raises PolicyError, PathError.
+    """
+    if file is None:
+        yield from own_policies(real_starts(paths), own_limits(timeout, line_chars))
+    else:
+        yield from_file(file, timeout), virtual_starts(paths)
 
 
 def from_file(path: str, timeout: float | None) -> Policy:
@@ -35,7 +49,7 @@ def from_file(path: str, timeout: float | None) -> Policy:
     return msgspec.structs.replace(policy, limits=limits)
 
 
-def own_limits(timeout: float | None) -> Limits:
+def own_limits(timeout: float | None, line_chars: int = LINE_CHARS) -> Limits:
     """The limits without a policy file."""
     return Limits(
         scan_seconds=_SCAN_SECONDS,
@@ -44,6 +58,7 @@ def own_limits(timeout: float | None) -> Limits:
         worker_cpu_seconds=int(BOUNDS["worker_cpu_seconds"].greatest),
         workers=max(2, min(8, len(os.sched_getaffinity(0)))),
         max_file_bytes=MAX_FILE_BYTES,
+        line_chars=line_chars,
         glob_default=_PAGE,
         glob_ceiling=_PAGE,
         grep_default=_PAGE,
@@ -51,11 +66,10 @@ def own_limits(timeout: float | None) -> Limits:
     )
 
 
-def own_policies(starts: Sequence[Start], timeout: float | None) -> Iterator[tuple[Policy, list[Start]]]:
+def own_policies(starts: Sequence[Start], limits: Limits) -> Iterator[tuple[Policy, list[Start]]]:
     """Policies that show just the starts' mounts, and the starts of each: as many as the number of mounts
     takes.
     """
-    limits = own_limits(timeout)
     rest = list(starts)
     while rest:
         mounts = list(islice(dict.fromkeys(_mount_of(start) for start in rest), MOST_MOUNTS))

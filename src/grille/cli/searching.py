@@ -1,29 +1,36 @@
-"""What grep and glob do alike: policy and starts, the search, the output, the exit status."""
+"""What grep, glob and ls do alike: policy and starts, the search, the output, the exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 
-from . import log, reach, streams
+from ..policy.tenant import Policy
+from . import log, streams
 from .document import document
 from .exits import Exit
 from .gather import Answer, Ask, Gathering, Tool
 from .options import Common
-from .starts import real_starts, virtual_starts
+from .starts import Start
 from .summary import summary
 from .text import rows
 
+Rows = Callable[[Answer], Iterator[str]]
+"""How an answer becomes rows of text."""
 
-def search(tool: Tool, common: Common, paths: Sequence[str], ask: Ask) -> Exit:
+
+def search(
+    tool: Tool,
+    common: Common,
+    policies: Iterable[tuple[Policy, list[Start]]],
+    ask: Ask,
+    as_rows: Rows = rows,
+) -> Exit:
     """Run one command's search and print what comes of it. Raises GrilleError and OutputFailed."""
-    if common.policy is None:
-        policies = [*reach.own_policies(real_starts(paths), common.timeout)]
-    else:
-        policies = [(reach.from_file(common.policy, common.timeout), virtual_starts(paths))]
+    gathering = Gathering(tool, common, policies, ask)
     log.tell_warnings()
-    answer = Gathering(tool, common, policies, ask).run()
+    answer = gathering.run()
     if not common.quiet:
-        _print(answer, common)
+        _print(answer, common, as_rows)
     return status(answer)
 
 
@@ -34,9 +41,9 @@ def status(answer: Answer) -> Exit:
     return Exit.FOUND if answer.entries else Exit.NONE
 
 
-def _print(answer: Answer, common: Common) -> None:
+def _print(answer: Answer, common: Common, as_rows: Rows) -> None:
     if common.format == "json":
         streams.write([document(answer)])
         return
-    streams.write(rows(answer))
+    streams.write(as_rows(answer))
     streams.tell(summary(answer))

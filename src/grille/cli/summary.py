@@ -26,11 +26,11 @@ def summary(answer: Answer) -> list[str]:
         told = sorted(answer.skipped.items(), key=lambda item: item[0] not in answer.reasons)
         lines.append("not searched: " + ", ".join(_skips(reason, skips) for reason, skips in told))
     if answer.confinement is not None:
-        lines.append("searched behind bars, " + _bars(answer.confinement))
+        lines.append("searched behind bars, " + bars(answer.confinement))
     return lines
 
 
-def _bars(report: ConfinementReport) -> str:
+def bars(report: ConfinementReport) -> str:
     """One line on the confinement: its tier, the layers in force, and those that are not."""
     missing = [layer.name for layer in report.layers if layer.state == "absent"]
     return report.summary() + (f"; missing: {', '.join(missing)}" if missing else "")
@@ -40,17 +40,17 @@ def _found(answer: Answer) -> str:
     if not answer.entries:
         return "" if answer.incomplete else "nothing found."
     some = "" if answer.exact else "at least "
-    if answer.tool == "glob":
-        return f"{some}{_counted(answer.entries, 'path')}."
+    if answer.tool != "grep":
+        return f"{some}{counted(answer.entries, 'path')}."
     if any(
         isinstance(row.entry, GrepEntry) and row.entry.line is None and row.entry.count is None
         for row in answer.rows
     ):
-        return f"{some}{_counted(answer.files, 'file')} with matches."
-    return f"{some}{_counted(answer.lines, 'line')} in {_counted(answer.files, 'file')}."
+        return f"{some}{counted(answer.files, 'file')} with matches."
+    return f"{some}{counted(answer.lines, 'line')} in {counted(answer.files, 'file')}."
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
