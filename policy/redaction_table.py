@@ -51,8 +51,9 @@ _LOWER_WORD: Final = (
 )
 _UPPER_NEEDS: Final = "SECRET TOKEN PASSW KEY "
 _LOWER_NEEDS: Final = "ecret oken assw Key key"
-# What goes on with the name. After some ends the value is not the secret, but something about it.
-_REST: Final = r"[A-Za-z0-9_.\-]{0,64}+" + "".join(
+# What goes on with the name, but no dot: `token.kind` is about a token. After some ends the value is not the
+# secret, but something about it.
+_REST: Final = r"[A-Za-z0-9_\-]{0,64}+" + "".join(
     f"(?<!{end})(?<!{end.upper()})(?<!{end.title()})"
     for end in (
         *("endpoint", "field", "file", "header", "length", "limit"),
@@ -82,10 +83,11 @@ _NO_IDENTIFIER: Final = r"(?!(?:[A-Za-z_.]{1,128}+|u?int\d{1,3}|float\d\d)(?![^\
 
 _WORD: Final = _NO_MARK + _NO_CONSTANT + _NO_REFERENCE + _NO_NUMBER
 _ANY_VALUE: Final = _WORD + _NO_CALL + r"(?P<secret>[^\s\"'`]{4,1024}+)"
-_TAIL_OF_VALUE: Final = r"[^\s\"'`]{1,256}"
+_TAIL_OF_ANY: Final = r"[^\s\"'`]{1,256}"
 # In code, `self.token)` or `config[0],`: what stands behind the value tells that it is none.
 _PLAIN: Final = r"[^\s\"'`,;()\[\]{}<>|]"
 _PLAIN_VALUE: Final = rf"(?P<secret>{_PLAIN}{{4,1024}}+)"
+_TAIL_OF_PLAIN: Final = _PLAIN + "{1,256}"
 _NO_CODE_BEHIND: Final = r"(?![,()\[\]{}<>|])"
 _LINE_END: Final = rf"(?={_PLAIN}|[ \t]{{0,8}}+(?:#|\r?$))"
 
@@ -263,7 +265,7 @@ ROWS: Final[tuple[Row, ...]] = (
         _UPPER_WORD + _REST + _EQUALS + _ANY_VALUE,
         "NAME=value, as in .env, a shell's export, a Dockerfile",
         reach=1110,
-        tail=_TAIL_OF_VALUE,
+        tail=_TAIL_OF_ANY,
     ),
     _row(
         "env_value",
@@ -271,7 +273,7 @@ ROWS: Final[tuple[Row, ...]] = (
         rf"^[A-Za-z0-9_.\-]{{0,64}}?{_LOWER_WORD}" + _REST + _EQUALS + _ANY_VALUE,
         "name=value as in a properties file: at the very start of a line it is no argument of a call",
         reach=1170,
-        tail=_TAIL_OF_VALUE,
+        tail=_TAIL_OF_ANY,
     ),
     _row(
         "env_value",
@@ -279,7 +281,7 @@ ROWS: Final[tuple[Row, ...]] = (
         _LOWER_WORD + _REST + _EQUALS + _WORD + _NO_IDENTIFIER + _PLAIN_VALUE + _NO_CODE_BEHIND,
         "name=value in the middle of a line: connection strings, queries of URLs",
         reach=1110,
-        tail=_TAIL_OF_VALUE,
+        tail=_TAIL_OF_PLAIN,
     ),
     _row(
         "env_value",
@@ -287,7 +289,7 @@ ROWS: Final[tuple[Row, ...]] = (
         _LINE_KEY + _UPPER_WORD + _REST + _COLON + _WORD + _PLAIN_VALUE + _LINE_END,
         "NAME: value in yaml, one word to the line's end",
         reach=1270,
-        tail=_TAIL_OF_VALUE,
+        tail=_TAIL_OF_PLAIN,
     ),
     _row(
         "env_value",
@@ -295,7 +297,7 @@ ROWS: Final[tuple[Row, ...]] = (
         _LINE_KEY + _LOWER_WORD + _REST + _COLON + _WORD + _NO_IDENTIFIER + _PLAIN_VALUE + _LINE_END,
         "name: value in yaml, where the value is more than a name",
         reach=1270,
-        tail=_TAIL_OF_VALUE,
+        tail=_TAIL_OF_PLAIN,
     ),
 )  # fmt: skip
 """All shapes. Rows of one name stand together; where two find the same text, the first gives its name."""

@@ -142,6 +142,8 @@ class Query(_Frame, tag="query", frozen=True, kw_only=True):
     """Leave out what .gitignore, .ignore and info/exclude say."""
     deny: tuple[bytes, ...]
     """Deny rules, relative to the mount; bytes, since a rule may be for a name that is no UTF-8."""
+    covered: tuple[bytes, ...] = ()
+    """Folders over which another mount lies: what is beneath them here is not what the tenant sees there."""
     need: int
     """Most entries that one reply may carry: the page's end and one more. A shard never has to yield more."""
     compile_seconds: float
@@ -281,6 +283,8 @@ class Done(_Frame, tag="done", frozen=True):
     """Memory ran out: the rest of this frame is empty, the progress page names the file, the worker is
     gone.
     """
+    rules_cut: bool = False
+    """Ignore files held more rules than are kept, so something may have been searched that they leave out."""
 
 
 class Attempted(_Frame, tag="attempted", frozen=True):

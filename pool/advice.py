@@ -27,6 +27,11 @@ def on_no_path(skipped: Sequence[Skipped]) -> tuple[str, ...]:
     return tuple(filter(None, [_on_ignored(skipped)]))
 
 
+def on_skipped_file(skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    """For a search in one file that was not searched at all."""
+    return tuple(f"The file was not searched: {row.reason.replace('_', ' ')}." for row in skipped)
+
+
 def _on_ignored(skipped: Sequence[Skipped]) -> str | None:
     count = sum(row.count for row in skipped if row.reason == "ignored")
     if not count:

@@ -111,3 +111,8 @@ def rebased_filter(glob: str, start: Start) -> str:
     excludes = glob.startswith("!")
     folder = start.virtual if start.target.kind == "folder" else start.virtual.rpartition("/")[0]
     return "!" * excludes + rebased(glob.removeprefix("!"), folder or "/")
+
+
+def as_include(pattern: str) -> str:
+    """A glob's own pattern for a filter, in which a leading "!" would turn it round."""
+    return "\\" + pattern if pattern.startswith("!") else pattern

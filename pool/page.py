@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 from ..policy.wire import SAMPLE_NAMES, Context, Found, Line, Skip, SkipMark
 from . import escape
@@ -85,7 +85,7 @@ def grep_entries(
     mask: Mask,
     output_mode: str,
     line_chars: int,
-    tally: Counter[str],
+    tally: Counter[str] | None = None,
 ) -> tuple[GrepEntry, ...]:
     """The page's lines, files or counts. `tally` counts what was redacted."""
     entries = []
@@ -98,7 +98,7 @@ def grep_entries(
     return tuple(entries)
 
 
-def _line_entry(path: str, line: Line, mask: Mask, line_chars: int, tally: Counter[str]) -> GrepEntry:
+def _line_entry(path: str, line: Line, mask: Mask, line_chars: int, tally: Counter[str] | None) -> GrepEntry:
     def shown(context: Context) -> ContextLine:
         whole = Line(context.number, context.text, 0, context.length, 0)
         return ContextLine(context.number, mask.window(whole, line_chars, tally))
@@ -134,19 +134,35 @@ def read_result(
     lines = found.lines if found is not None else ()
     total = found.count if found is not None else 0
     end = lines[-1].number if lines else first - 1
-    cut = bool(lines) and end < min(last, total)
-    common["truncated"], common["complete"] = cut, not cut and not common["incomplete"]
-    common["next_offset"] = None
+    half = bool(lines) and lines[-1].length > len(lines[-1].text)
+    cut = half or (bool(lines) and end < min(last, total))
+    # A file that is not text, or too large, must not read as an empty one.
+    refused = tuple(row.reason for row in common["skipped"]) if found is None else ()
+    reasons = tuple(dict.fromkeys([*common["reasons"], *refused]))
+    notices = [f"The file is not shown: {reason.replace('_', ' ')}." for reason in refused]
+    if half:
+        notices.append(f"Line {end} is longer than max_bytes; the rest of it is not shown.")
+    elif cut:
+        notices.append(f"More lines follow; go on with start_line {end + 1}.")
+    changed = CommonFieldsChanged(
+        truncated=cut,
+        incomplete=bool(reasons),
+        complete=not cut and not reasons,
+        reasons=reasons,
+        notices=(*common["notices"], *notices),
+        totals=Totals(entries=len(lines), files=int(found is not None), lines=len(lines), exact=not cut),
+    )
     tally: Counter[str] = Counter()
+    fields: dict[str, Any] = {**common, **changed}
     return ReadResult(
         path=path,
         text=mask.apply("\n".join(line.text for line in lines), tally=tally).text,
         start_line=first,
         end_line=end,
         total_lines=total,
-        next_line=end + 1 if cut else None,
+        next_line=end + 1 if cut and end < total else None,
         redacted=dict(tally),
-        **common,
+        **fields,
     )
 
 
@@ -167,6 +183,17 @@ class CommonFields(TypedDict):
     confinement: ConfinementReport
 
 
+class CommonFieldsChanged(TypedDict):
+    """Those that `read` says in its own way."""
+
+    truncated: bool
+    incomplete: bool
+    complete: bool
+    reasons: tuple[str, ...]
+    notices: tuple[str, ...]
+    totals: Totals
+
+
 def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float) -> CommonFields:
     """The state of a result, its ledger, its notices. `started`: monotonic time of the call."""
     total = sum(len(found.lines) or 1 for found in outcome.found)
@@ -185,7 +212,7 @@ def common_fields(outcome: Outcome, paths: Paths, window: Window, started: float
         limit=window.limit,
         totals=_totals(outcome, stop + 1),
         skipped=skipped,
-        notices=tuple(_notices(total, window, truncated, reasons)),
+        notices=tuple(_notices(outcome, total, window, reasons)),
         elapsed_ms=(time.monotonic() - started) * 1000,
         confinement=outcome.confinement,
     )
@@ -196,7 +223,8 @@ def _totals(outcome: Outcome, most: int) -> Totals:
     not depend on timing.
     """
     held = sum(len(found.lines) or 1 for found in outcome.found)
-    exact = held < outcome.need and not outcome.dropped and not outcome.reasons
+    failed = any(mark.reason in _FAILURES for mark in outcome.skips)
+    exact = held < outcome.need and not outcome.dropped and not outcome.reasons and not failed
     entries, files, lines = 0, 0, 0
     previous: bytes | None = None
     for found in outcome.found:
@@ -235,12 +263,15 @@ def _ledger(marks: Sequence[SkipMark], paths: Paths) -> tuple[Skipped, ...]:
     )
 
 
-def _notices(total: int, window: Window, truncated: bool, reasons: Sequence[str]) -> Iterator[str]:
+def _notices(outcome: Outcome, total: int, window: Window, reasons: Sequence[str]) -> Iterator[str]:
+    stop = window.offset + window.limit
     for reason in reasons:
         yield _REASON_SENTENCES[reason]
     if total == 0 and reasons:
         yield "Nothing was found, but not everything was searched."
-    if total and total <= window.offset and not truncated:
+    if window.offset > 0 and total <= window.offset:
         yield f"Offset {window.offset} is past the end: there are {total} entries in all."
-    if truncated:
-        yield f"More entries follow; go on with offset {window.offset + window.limit}."
+    if total > stop:
+        yield f"More entries follow; go on with offset {stop}."
+    if outcome.rules_cut and not outcome.dropped:
+        yield "Ignore files hold more rules than are kept: something may be shown that they leave out."

@@ -37,7 +37,7 @@ def pattern_refused(refused: Refused, query: Query) -> PatternError:
         at = "" if refused.position is None else f" at position {refused.position}"
         stem = message.removesuffix(at)
         message = f"Invalid pattern: {stem}{at}."
-        hint = (
+        literally = (
             hints.looks_like_glob(query.pattern)
             or "Use literal=True (-F) to search for the text as it stands."
         )

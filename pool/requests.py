@@ -14,6 +14,7 @@ from ..policy.errors import PathError, RequestError, shown
 from ..policy.wire import ALL, MAX_CONTEXT, Query, Shard
 from . import advice, page
 from .arguments import (
+    as_include,
     flag,
     globs,
     ignoring,
@@ -27,7 +28,7 @@ from .arguments import (
 )
 from .results import GlobResult, GrepResult, LsResult, ReadResult
 from .roots import Target
-from .scope import Scope, Start, mount_of, start_at
+from .scope import Scope, Start, mount_of, mount_of_any, start_at
 from .search import Outcome, Search
 
 OutputMode = Literal["content", "files_with_matches", "count"]
@@ -86,7 +87,7 @@ class GlobRequest:
             "glob",
             start,
             window,
-            includes=(rebased(pattern, start.virtual),),
+            includes=(as_include(rebased(pattern, start.virtual)),),
             case_sensitive_globs=flag("case_sensitive", self.case_sensitive),
             include_dirs=flag("include_dirs", self.include_dirs),
             **_order(window, sort_order(self.sort)),
@@ -136,7 +137,8 @@ class GrepRequest:
                 "argument_invalid", f"output_mode must be one of {legal}; found {shown(self.output_mode)}."
             )
         context = whole_number("context", self.context, 0, MAX_CONTEXT)
-        start = start_at(scope, self.path)
+        globs_asked = globs(scope, self.glob)
+        start = start_at(scope, self.path if self.path is not None else mount_of_any(scope, globs_asked))
         query = _query(
             scope,
             "grep",
@@ -153,7 +155,7 @@ class GrepRequest:
             max_per_file=ALL
             if self.max_per_file is None
             else whole_number("max_per_file", self.max_per_file, 1, ALL),
-            includes=tuple(rebased_filter(glob, start) for glob in globs(scope, self.glob)),
+            includes=tuple(rebased_filter(glob, start) for glob in globs_asked),
             types=types(self.type),
             **_order(window, sort_order(self.sort), whole=self.output_mode == "count"),
             **ignoring(scope, self.no_ignore),
@@ -166,6 +168,8 @@ class GrepRequest:
             common = page.common_fields(outcome, names, window, started)
             if not outcome.found:
                 common["notices"] += advice.on_no_match(pattern, query.literal, common["skipped"])
+                if query.single_file:
+                    common["notices"] += advice.on_skipped_file(common["skipped"])
             return GrepResult(
                 path=start.virtual,
                 output_mode=self.output_mode,
@@ -234,7 +238,7 @@ class ReadRequest:
 
     def prepare(self, scope: Scope) -> Prepared[ReadResult]:
         started = time.monotonic()
-        window = page.Window(0, 1)
+        window = page.Window(0, ALL)
         first = whole_number("start_line", self.start_line, 1, ALL)
         last = ALL if self.end_line is None else whole_number("end_line", self.end_line, first, ALL)
         start = start_at(scope, self.path)
@@ -281,6 +285,7 @@ def _query(
         "case_sensitive_globs": True,
         "include_dirs": False,
         "noise": True,
+        "covered": scope.covered(start.root),
         "deny": tuple(map(os.fsencode, scope.policy.deny)),
         # One more than is shown, so that a result of exactly `limit` entries is not called truncated
         # (contract 2.3).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,7 +31,20 @@ class Scope:
             for root in self.roots:
                 root.close()
             raise
+        self._covered = [_covered(root, self.roots) for root in self.roots]
         self.mask = Mask(self.roots, Redactor(policy.redact) if policy.redact else None)
+
+    def covered(self, root: int) -> tuple[bytes, ...]:
+        """Folders of a mount over which another one lies, relative to it: a tenant sees the other one
+        there.
+        """
+        return self._covered[root]
+
+
+def _covered(root: Root, roots: Sequence[Root]) -> tuple[bytes, ...]:
+    above = root.mount.virtual.rstrip("/") + "/"
+    below = [other.mount.virtual for other in roots if other.mount.virtual.startswith(above)]
+    return tuple(os.fsencode(virtual[len(above) :]) for virtual in below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,12 @@ def mount_of(scope: Scope, pattern: str) -> str | None:
         return None
     fitting = [m.virtual for m in scope.policy.mounts if pattern.startswith(m.virtual.rstrip("/") + "/")]
     return max(fitting, key=len, default=None)
+
+
+def mount_of_any(scope: Scope, globs: Sequence[str]) -> str | None:
+    """The mount that the first absolute one of a filter's globs points into, if there is one."""
+    found = (mount_of(scope, glob.removeprefix("!")) for glob in globs)
+    return next((virtual for virtual in found if virtual is not None), None)
 
 
 def _compile_deny(rules: Sequence[str]) -> GlobSet | None:

@@ -47,6 +47,8 @@ class Outcome:
     """How many entries were wanted. Fewer in `found` means that there are no more."""
     dropped: bool
     """More exists past what was wanted."""
+    rules_cut: bool
+    """Ignore files held more rules than are kept."""
     reasons: tuple[str, ...]
     """Why something was not searched, beyond the skips: `deadline`, `lost_worker`, `repeated_timeouts`."""
     confinement: ConfinementReport
@@ -74,6 +76,7 @@ class Search:
     confinement: ConfinementReport | None = None
     """Set when the supervisor takes the search on."""
     compiled: bool = False
+    rules_cut: bool = False
     compiling: bool = False
 
     def __post_init__(self) -> None:
@@ -113,6 +116,7 @@ class Search:
         """A ticket came back. Raises WorkerLied."""
         check_done(done, stretch.shards, self.query)
         self._deaths_in_a_row = 0
+        self.rules_cut = self.rules_cut or done.rules_cut
         self.shards.settle(stretch, list(done.found), done.skips, done.rest)
         if self.shards.waiting > _MOST_WAITING:
             self.stop("lost_worker")
@@ -164,7 +168,15 @@ class Search:
         if self._reasons:
             skips = self._with_the_avoided(found, skips)
         self.future.set_result(
-            Outcome(found, skips, self.query.need, self.shards.cut, tuple(self._reasons), self.confinement)
+            Outcome(
+                found,
+                skips,
+                self.query.need,
+                self.shards.cut,
+                self.rules_cut,
+                tuple(self._reasons),
+                self.confinement,
+            )
         )
 
     def refuse(self, error: GrilleError) -> None:

@@ -47,25 +47,27 @@ class Excerpts:
             held += sum(len(c.text) + _LINE_OVERHEAD for c in (*line.context_before, *line.context_after))
         return tuple(lines), True
 
-    def whole_lines(
-        self, data: bytes, first: int, last: int, most_bytes: int
-    ) -> tuple[tuple[Line, ...], bool]:
-        """Lines `first` to `last` as they stand, for `read`; and whether `most_bytes` sufficed for all of
-        them.
+    def whole_lines(self, data: bytes, first: int, last: int, most_bytes: int) -> tuple[Line, ...]:
+        """Lines `first` to `last` as they stand, for `read`, as many as `most_bytes` hold.
+
+        One is always given; where it is too long itself, its text is less than its length says.
         """
         lines: list[Line] = []
         held = 0
         for number, (start, end) in enumerate(_line_places(data), start=1):
             if number < first:
                 continue
-            if number > last:
-                break
             held += end - start + 1
-            if held > most_bytes and lines:
-                return tuple(lines), False
-            text = data[start : min(end, start + most_bytes)].decode("utf-8", "replace")
-            lines.append(Line(number, text, 0, len(text), 0))
-        return tuple(lines), True
+            if number > last or (lines and held > most_bytes):
+                break
+            text = data[start:end].decode("utf-8", "replace")
+            shown = text
+            if end - start > most_bytes:
+                shown = data[start : start + most_bytes].decode(
+                    "utf-8", "ignore"
+                )  # a code point cut in two goes
+            lines.append(Line(number, shown, 0, len(text), 0))
+        return tuple(lines)
 
     def _line(self, data: bytes, start: int, end: int, number: int) -> Line:
         raw = data[start:end]

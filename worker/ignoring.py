@@ -26,6 +26,8 @@ class Ignoring:
     """The rules of one query's walk. A stack is kept for each folder entered, until there are too many."""
 
     def __init__(self) -> None:
+        self.cut = False
+        """Some file had more rules than are kept."""
         self._rules = RuleCache()
         self._stacks: dict[bytes, IgnoreStack] = {}
 
@@ -78,7 +80,11 @@ class Ignoring:
 
     def _push(self, stack: IgnoreStack, folder: int, path: bytes, source: Source) -> IgnoreStack:
         data = _read(folder, path)
-        return stack if data is None else stack.push(self._rules.rules_of(data), source)
+        if data is None:
+            return stack
+        pushed = stack.push(self._rules.rules_of(data), source)
+        self.cut = self.cut or pushed.truncated
+        return pushed
 
 
 def _is_above(path: bytes, folder: bytes) -> bool:

@@ -157,6 +157,7 @@ def _encode_and_decode() -> None:
             (SkipMark(0, Skip.BINARY, 1, (b"b",)),),
             (Shard(b"", b"a", b"b"),),
             False,
+            False,
         ),
         Refused(1, "pattern", "invalid", "no", 3),
     ]

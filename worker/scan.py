@@ -124,7 +124,7 @@ class FileScan:
     def _take_lines(self, text: Text, path: bytes, harvest: Harvest) -> None:
         """What `read` shows. `count` tells how many lines the file has."""
         first, last = self._query.first_line, self._query.last_line
-        lines, _ = self._excerpts.whole_lines(text.data, first, last, self._query.most_bytes)
+        lines = self._excerpts.whole_lines(text.data, first, last, self._query.most_bytes)
         total = text.data.count(b"\n") + (not text.data.endswith(b"\n") and bool(text.data))
         harvest.add(path, count=total, lines=lines)
 

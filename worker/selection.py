@@ -43,13 +43,16 @@ class Selection:
             else None
         )
         self._globs: GlobSet | None = None
+        self._prefixes: list[Components] = []
         self._prefix: Components = ()
         if query.includes:
             self._globs = compile_filter(query.includes, case_sensitive=query.case_sensitive_globs)
-            self._prefix = _shared_prefix([glob.literal_prefix for glob in self._globs.includes])
+            self._prefixes = [glob.literal_prefix for glob in self._globs.includes]
+            self._prefix = _shared_prefix(self._prefixes)
         self._types = compile_filter(query.types) if query.types else None
         self._noise = query.noise and not query.single_file
         self._single_file = query.single_file
+        self._covered = frozenset(query.covered)
         self._base = len(components(query.start))
         # A single file is matched by its name: there is no folder that the globs could be relative to.
         if query.single_file:
@@ -57,7 +60,7 @@ class Selection:
 
     def verdict(self, path: bytes, name: bytes, *, is_dir: bool, ignored: bool) -> Verdict:
         """Whether an entry met on the walk is looked at. `ignored`: an ignore file leaves it out."""
-        if self._deny is not None and self._denies(components(path), is_dir):
+        if path in self._covered or (self._deny is not None and self._denies(components(path), is_dir)):
             return Verdict.HIDDEN
         if (ignored or (self._noise and is_noise(name))) and not self._spelled_out(path):
             return Verdict.IGNORED
@@ -90,8 +93,10 @@ class Selection:
         return not self._deny.accepts(path) or (is_dir and self._deny.excludes_folder(path))
 
     def _spelled_out(self, path: bytes) -> bool:
+        if not any(self._prefixes):
+            return False
         below = self._below_start(path)
-        return bool(self._prefix) and below == self._prefix[: len(below)]
+        return any(below == prefix[: len(below)] for prefix in self._prefixes)
 
     def _below_start(self, path: bytes) -> Components:
         return components(path)[self._base :]

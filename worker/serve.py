@@ -97,4 +97,14 @@ class Server:
         if self._files is not None:
             self._page.bytes = self._files.bytes
         self._page.publish_counters()
-        channel.send(Done(ticket.id, tuple(harvest.found), harvest.marks(), tuple(rest), out_of_memory=False))
+        channel.send(
+            Done(
+                ticket.id,
+                tuple(harvest.found),
+                harvest.marks(),
+                tuple(rest),
+                out_of_memory=False,
+                rules_cut=self._walk.rules_cut,
+            )
+        )
+        )

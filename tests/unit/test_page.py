@@ -33,7 +33,7 @@ def outcome(
     dropped: bool = False,
     reasons: tuple[str, ...] = (),
 ) -> Outcome:
-    return Outcome(list(found), list(skips), need, dropped, reasons, REPORT)
+    return Outcome(list(found), list(skips), need, dropped, False, reasons, REPORT)
 
 
 def fields_of(result: Outcome, offset: int = 0, limit: int = 10) -> page.CommonFields:
