@@ -107,4 +107,3 @@ class Server:
                 rules_cut=self._walk.rules_cut,
             )
         )
-        )
