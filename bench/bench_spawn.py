@@ -1,7 +1,9 @@
-"""How long a new worker takes: from the order to spawn until it is locked down, attested, and ready for a job.
+"""How long a new worker takes: from the order to spawn until it is locked down, attested, and ready for a
+job.
 
-Fair? It measures what a request waits for when a worker was killed: fork, lock-down, canaries, and the supervisor's own
-look at /proc. The pool's start (interpreter, imports, rehearsal, preflight, one cell) is told beside it, once a process.
+Fair? It measures what a request waits for when a worker was killed: fork, lock-down, canaries, and the
+supervisor's own look at /proc. The pool's start (interpreter, imports, rehearsal, preflight, one cell) is
+told beside it, once a process.
 
     python bench/bench_spawn.py [RUNS]
 """

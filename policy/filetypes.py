@@ -100,7 +100,7 @@ def _near(name: str) -> Iterator[str]:
     asked = name.casefold().strip().lstrip("*.") if len(name) <= 60 else ""
     if not asked:
         return
-    found = [candidate for candidate in (asked, _OTHER_WORDS.get(asked)) if candidate in TYPES]
+    found = [candidate for candidate in (asked, _OTHER_WORDS.get(asked, "")) if candidate in TYPES]
     if len(asked) <= _LONGEST_EXTENSION and "/" not in asked:
         takers = [candidate for candidate, takes in _matchers() if takes(f"x.{asked}")]
         found += sorted(takers, key=lambda taker: (len(taker), taker))

@@ -127,7 +127,7 @@ def dotdot_refusal() -> GlobRefused:
     return GlobRefused("dotdot", "A glob cannot hold '..'. Make the folder to search the start path instead.")
 
 
-# --- characters to pieces -------------------------------------------------------------------------------
+# --- characters to pieces
 
 
 def _pieces(pattern: str) -> list[Piece]:
@@ -189,7 +189,7 @@ def _member_at(pattern: str, at: int) -> tuple[str | None, int]:
     return (None, at) if char in ("", "/") else (char, at + 1)
 
 
-# --- braces ---------------------------------------------------------------------------------------------
+# --- braces
 
 
 @dataclass(slots=True)
@@ -269,7 +269,7 @@ def _too_many() -> GlobRefused:
     )
 
 
-# --- pieces to components -------------------------------------------------------------------------------
+# --- pieces to components
 
 
 def _chain(alternative: Name) -> Chain:

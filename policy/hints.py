@@ -35,7 +35,7 @@ _REGEX_SIGNS: Final = re.compile(
     | \w\|\w                            # a|b
     | [^\s\[\]]\][+*]                   # [a-z]+
     | \)[+*?]
-    | \(\?[:=!<]
+    | \(\?(?:[:=!<]|[aimsx]+\))
     | \A\^\w                            # ^import
     """,
     re.VERBOSE,

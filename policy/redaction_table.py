@@ -42,7 +42,7 @@ def _row(
 # A token is no part of a longer word.
 _FREE: Final = r"(?<![A-Za-z0-9_])"
 
-# --- names that hold a secret, and their values -----------------------------------------------------------
+# --- names that hold a secret, and their values
 
 _UPPER_WORD: Final = r"(?:SECRET|TOKEN|PASSWORD|PASSWD|API[_-]?KEY|PRIVATE[_-]?KEY)(?![A-Za-z])"
 # `tokens` and `tokenizer` are no such words, `tokenValue` is.
@@ -99,7 +99,7 @@ def _quoted(quote: str) -> str:
     return quote + within + rf"(?P<secret>(?:[^{quote}\\\n]|\\.){{4,1024}}+)"
 
 
-# --- private keys -----------------------------------------------------------------------------------------
+# --- private keys
 
 _KEY_LABEL: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_END: Final = "-----END " + _KEY_LABEL
@@ -159,7 +159,7 @@ ROWS: Final[tuple[Row, ...]] = (
     _row(
         "google_api_key",
         "AIza",
-        _FREE + r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9_\-])",
+        _FREE + r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9_])",
         "39 characters in all",
         reach=39,
         tail=_NEVER,
@@ -167,7 +167,7 @@ ROWS: Final[tuple[Row, ...]] = (
     _row(
         "jwt",
         "eyJ",
-        r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{8,512}\.[A-Za-z0-9_\-]{8,2048}\.[A-Za-z0-9_\-]{0,700}",
+        _FREE + r"eyJ[A-Za-z0-9_\-]{8,512}\.[A-Za-z0-9_\-]{8,2048}\.[A-Za-z0-9_\-]{0,700}",
         'eyJ is {" in base64: a header in JSON, then claims and a signature',
         reach=3265,
         tail=r"\.?[A-Za-z0-9_\-]{1,256}",

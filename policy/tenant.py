@@ -138,7 +138,7 @@ def _checked_redact(redact: object) -> tuple[str, ...]:
             raise PolicyError(
                 "redact_unknown",
                 f"{shown(name)} is no pattern; legal are {', '.join((ALL, *NAMES))}.",
-                hint=did_you_mean(near_names(name, NAMES)),
+                hint=did_you_mean(near_names(name, NAMES, most=1)),
                 key=f"redact[{index}]",
             )
     return tuple(redact)

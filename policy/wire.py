@@ -95,7 +95,6 @@ class Shard(_Frame, frozen=True):
 
 
 # --- supervisor -> worker
-# -------------------------------------------------------------------------------------------
 
 
 class Query(_Frame, tag="query", frozen=True, kw_only=True):
@@ -179,7 +178,6 @@ ToWorker = Query | Ticket
 
 
 # --- worker -> supervisor
-# -------------------------------------------------------------------------------------------
 
 
 class Ready(_Frame, tag="ready", frozen=True):
@@ -298,7 +296,6 @@ FromWorker = Ready | NotLockedDown | Loaded | Refused | Done | Attempted
 
 
 # --- supervisor <-> zygote, cell (trusted; descriptors travel beside)
-# ------------------------------------------------
 
 
 class OpenCell(_Frame, tag="open_cell", frozen=True):

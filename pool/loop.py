@@ -78,7 +78,6 @@ class Loop:
         self._stopping = False
 
     # --- commands
-    # ---------------------------------------------------------------------------------------------------
 
     def open(self, tenant: Tenant) -> None:
         self._tenants.append(tenant)
@@ -138,7 +137,6 @@ class Loop:
         return [pid for pid in pids if pid > 0]  # -1 is one that has just ended, and every process to kill(2)
 
     # --- the loop
-    # ---------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         while not self._stopping:
@@ -292,7 +290,6 @@ class Loop:
                 worker.kill()
 
     # --- cells and workers
-    # --------------------------------------------------------------------------------------------
 
     def _open_cell(self, tenant: Tenant) -> None:
         program = compiled_filter()
