@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from .redaction_table import ROWS, Row
+from .redaction_table import KEY_END, ROWS, Row
 
 ALL: Final = "all"
 """Taken in place of every name."""
@@ -28,7 +28,7 @@ ALL: Final = "all"
 NAMES: Final[tuple[str, ...]] = tuple(dict.fromkeys(row.name for row in ROWS))
 """The names of the patterns."""
 
-_ENDS: Final = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS: Final = re.compile(r"^[ \t]{0,64}" + KEY_END, re.MULTILINE)
 _BODY_LINE: Final = re.compile(r"[ \t]{0,64}[A-Za-z0-9+/]{40,256}\r?")
 _LAST_LINE: Final = re.compile(r"[ \t]{0,64}[A-Za-z0-9+/]{1,256}={0,2}\r?")
 
@@ -110,16 +110,19 @@ class Redactor:
 
 
 def _halves(text: str) -> Iterator[Hit]:
-    """The second halves of private keys whose beginning is not in this text: from their first whole line."""
-    for found in _ENDS.finditer(text):
-        start = last = text.rfind("\n", 0, found.start()) + 1
+    """The second halves of private keys whose beginning is not in this text, as a page may begin within one.
+
+    No pattern could look for lines of base64 that an end follows without looking at each line many times.
+    """
+    for found in _KEY_ENDS.finditer(text):
+        start = found.start()
         while start:
             above = text.rfind("\n", 0, start - 1) + 1
-            line = _LAST_LINE if start == last else _BODY_LINE
+            line = _LAST_LINE if start == found.start() else _BODY_LINE
             if not line.fullmatch(text, above, start - 1):
                 break
             start = above
-        if start < last:
+        if start < found.start():
             yield Hit(start, found.end(), "private_key")
 
 

@@ -102,7 +102,8 @@ def _quoted(quote: str) -> str:
 # --- private keys
 
 _KEY_LABEL: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_END: Final = "-----END " + _KEY_LABEL
+KEY_END: Final = "-----END " + _KEY_LABEL
+"""The pattern of a private key's last line."""
 # A line break, or how a string in source or in JSON spells it.
 _BREAK: Final = r"(?:\r?\n|(?:\\r)?\\{1,2}n)"
 _IN_BLOCK: Final = r"(?:(?!-----)[\s\S])"
@@ -193,13 +194,13 @@ ROWS: Final[tuple[Row, ...]] = (
         "-----BEGIN",
         r"-----BEGIN " + _KEY_LABEL
         # Without base64 behind it, it is only talk of a block: then the line alone.
-        + r"(?:(?=[\s\S]{0,300}?[A-Za-z0-9+/]{40})" + _IN_BLOCK + r"{0,4096}+" + _KEY_END
+        + r"(?:(?=[\s\S]{0,300}?[A-Za-z0-9+/]{40})" + _IN_BLOCK + r"{0,4096}+" + KEY_END
         # A block that is longer, or has no end in this text: to its first line, and then by the tail.
         + rf"|(?:{_IN_BLOCK}{{0,300}}?{_BREAK}[ \t]{{0,64}})?[A-Za-z0-9+/]{{40}})?",
         "PEM, as in RFC 7468, whatever the algorithm. 4096 characters hold an RSA key of 4096 bits",
         reach=4242,
         tail=rf"(?<!-----)(?:[A-Za-z0-9+/=]{{1,256}}"
-        rf"|{_BREAK}[ \t]{{0,64}}(?:[A-Za-z0-9+/]{{1,256}}={{0,2}}(?![^\s\\\"'])|{_KEY_END}))",
+        rf"|{_BREAK}[ \t]{{0,64}}(?:[A-Za-z0-9+/]{{1,256}}={{0,2}}(?![^\s\\\"'])|{KEY_END}))",
     ),
     _row(
         "pypi_token",

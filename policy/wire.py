@@ -41,6 +41,8 @@ MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
 ALL: Final = 2**53
 """Stands for no bound where a number is wanted."""
+MAX_READ_BYTES: Final = 4 << 20
+"""Most text that one `read` gives."""
 MAX_CONTEXT: Final = 100
 """Most context lines on one side of a match."""
 SAMPLE_NAMES: Final = 5
@@ -238,7 +240,7 @@ class Line(_Frame, frozen=True):
     """
 
     number: _Count
-    text: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    text: Annotated[str, msgspec.Meta(max_length=MAX_READ_BYTES)]
     before: _Count
     length: _Count
     match_start: _Count

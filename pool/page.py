@@ -136,10 +136,11 @@ def read_result(
     end = lines[-1].number if lines else first - 1
     half = bool(lines) and lines[-1].length > len(lines[-1].text)
     cut = half or (bool(lines) and end < min(last, total))
-    # A file that is not text, or too large, must not read as an empty one.
-    refused = tuple(row.reason for row in common["skipped"]) if found is None else ()
-    reasons = tuple(dict.fromkeys([*common["reasons"], *refused]))
-    notices = [f"The file is not shown: {reason.replace('_', ' ')}." for reason in refused]
+    # A file that is not text, or too large, must not read as an empty one, nor the text before a NUL as the whole.
+    hidden = tuple(row.reason for row in common["skipped"])
+    reasons = tuple(dict.fromkeys([*common["reasons"], *hidden]))
+    what = "The file is not shown" if found is None else "The rest of the file is not shown"
+    notices = [f"{what}: {reason.replace('_', ' ')}." for reason in hidden]
     if half:
         notices.append(f"Line {end} is longer than max_bytes; the rest of it is not shown.")
     elif cut:
@@ -149,7 +150,7 @@ def read_result(
         incomplete=bool(reasons),
         complete=not cut and not reasons,
         reasons=reasons,
-        notices=(*common["notices"], *notices),
+        notices=tuple(notices),
         totals=Totals(entries=len(lines), files=int(found is not None), lines=len(lines), exact=not cut),
     )
     tally: Counter[str] = Counter()

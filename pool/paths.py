@@ -55,7 +55,8 @@ def start_of(place: Place, path: str, roots: Sequence[Root], deny: GlobSet | Non
         target = roots[place.root].resolve(place.below, path)
     except PathError as error:
         raise (_absent(place, path, roots, deny) if error.code == "not_found" else error) from None
-    if denied(target.path.decode("utf-8", "surrogateescape"), deny):
+    below = target.path.decode("utf-8", "surrogateescape")
+    if denied(below, deny, folder=target.kind == "folder"):
         raise _absent(place, path, roots, deny)
     return target
 
@@ -64,7 +65,7 @@ def _absent(place: Place, path: str, roots: Sequence[Root], deny: GlobSet | None
     """As `not_found`, with the names nearby that are no secret: a denied path gets just the same."""
     error = not_found(path, roots)
     folder, _, name = place.below.rpartition("/")
-    if not name or denied(folder, deny):
+    if not name or denied(folder, deny, folder=True):
         return error
     names = [
         other for other in roots[place.root].names_in(folder) if not denied(_joined(folder, other), deny)
@@ -81,13 +82,15 @@ def _joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def denied(below: str, deny: GlobSet | None) -> bool:
-    """Whether a deny rule hides a path, or a folder that it lies in."""
+def denied(below: str, deny: GlobSet | None, *, folder: bool = False) -> bool:
+    """Whether a deny rule hides a path, or a folder that it lies in. `folder`: it is one itself, so that a rule for all
+    that is in it hides it, too, as on a walk.
+    """
     if deny is None or not below:
         return False
     components = tuple(below.split("/"))
     return not deny.accepts(components) or any(
-        deny.excludes_folder(components[:depth]) for depth in range(1, len(components) + 1)
+        deny.excludes_folder(components[:depth]) for depth in range(1, len(components) + folder)
     )
 
 

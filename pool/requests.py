@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from ..policy.errors import PathError, RequestError, shown
-from ..policy.wire import ALL, MAX_CONTEXT, Query, Shard
+from ..policy.wire import ALL, MAX_CONTEXT, MAX_READ_BYTES, Query, Shard
 from . import advice, page
 from .arguments import (
     as_include,
@@ -38,7 +38,6 @@ _MOST_SORTED: Final = 1_000_000
 files.
 """
 _DEEPEST: Final = 64
-_MOST_READ: Final = 4 << 20
 _query_numbers: Final = itertools.count(1)
 
 T = TypeVar("T")
@@ -98,9 +97,12 @@ class GlobRequest:
             outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
             common = page.common_fields(outcome, names, window, started)
-            if not outcome.found:
-                common["notices"] += advice.on_no_path(common["skipped"])
-            return GlobResult(path=start.virtual, entries=page.glob_entries(outcome, names, window), **common)
+            return GlobResult(
+                path=start.virtual,
+                entries=page.glob_entries(outcome, names, window),
+                hints=() if outcome.found else advice.on_no_path(common["skipped"]),
+                **common,
+            )
 
         return Prepared(_search(scope, query, start.target, started), finish)
 
@@ -166,10 +168,8 @@ class GrepRequest:
             names = page.Paths(scope.roots[start.root].mount.virtual)
             tally: Counter[str] = Counter()
             common = page.common_fields(outcome, names, window, started)
-            if not outcome.found:
-                common["notices"] += advice.on_no_match(pattern, query.literal, common["skipped"])
-                if query.single_file:
-                    common["notices"] += advice.on_skipped_file(common["skipped"])
+            if query.single_file and not outcome.found:
+                common["notices"] += advice.on_skipped_file(common["skipped"])
             return GrepResult(
                 path=start.virtual,
                 output_mode=self.output_mode,
@@ -183,6 +183,7 @@ class GrepRequest:
                     tally,
                 ),
                 redacted=dict(tally),
+                hints=() if outcome.found else advice.on_no_match(pattern, query.literal, common["skipped"]),
                 **common,
             )
 
@@ -252,7 +253,7 @@ class ReadRequest:
             need=ALL,
             first_line=first,
             last_line=last,
-            most_bytes=whole_number("max_bytes", self.max_bytes, 1, _MOST_READ),
+            most_bytes=whole_number("max_bytes", self.max_bytes, 1, MAX_READ_BYTES),
         )
 
         def finish(outcome: Outcome) -> ReadResult:

@@ -86,6 +86,9 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     skipped: tuple[Skipped, ...]
     notices: tuple[str, ...]
+    """What must be said about the state of this result, incompleteness first."""
+    hints: tuple[str, ...] = ()
+    """Guesses at what to try, where nothing was found. They change no result."""
     elapsed_ms: float
     confinement: ConfinementReport
 

@@ -245,7 +245,7 @@ def test_every_rule_that_leaves_something_out_is_counted_with_names(show: Show, 
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("found")
     (tmp_path / "locked").chmod(0)
-    result = workspace.grep(r"(?<!x)needle(?!x)")
+    result = workspace.grep(r"(needle)(?!.*\1)")  # a pattern for the engine with a bound on lines
     assert names(result) == ["found"]
     assert skips(result) == {
         "binary": (1, ["bin"]),

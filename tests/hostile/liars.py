@@ -3,17 +3,20 @@
 Everything else is the product's: zygote, cell, lock-down, frames, progress page. A worker that was taken over has all
 that a liar has: the filter's twelve calls, its end of the socket, its progress page, its mounts.
 
-The last mount of a workspace holds a file `lie` that names the lie to tell; it is read anew at each stage, so that a
-test can call a workspace's workers back to honesty. After a lie a liar lives on: to end it is the supervisor's work.
+Orders come through a page of shared memory: whose workers lie, by the inode of their mount, and which lie they tell. To
+look costs no descriptor and no forbidden call, and is done anew at each stage, so that a test can call a workspace's
+workers back to honesty. After a lie a liar lives on: to end it is the supervisor's work.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 import os
 import random
 import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
@@ -42,8 +45,9 @@ from grille.policy.wire import (
 )
 
 SOCKET: Final = 3
-ORDERS: Final = 5
-"""Descriptor of the second mount, where the order to lie is."""
+ROOT: Final = 4
+ORDER: Final = struct.Struct("<QQ")
+"""The mount's inode, and the place of the lie in the table."""
 FOLDER: Final = b"d"
 """The folder that the requests are about, as the first mount knows it."""
 MIB: Final = 1 << 20
@@ -74,6 +78,7 @@ class Liar:
         self._channel = channel
         self._honest = serve.Server(page)
         self.query: Query | None = None
+        self._mount = _inode(ROOT)
 
     def forever(self) -> NoReturn:
         self._perhaps(Stage.START, None)
@@ -97,7 +102,8 @@ class Liar:
         self.page.note(Doing.NOTHING)
 
     def _perhaps(self, stage: Stage, frame: Any) -> bool:
-        order = LIES[_order()]
+        mount, number = ORDER.unpack_from(_orders)
+        order = list(LIES.values())[number if mount == self._mount else 0]
         if order.stage is not stage:
             return False
         order.tell(self, frame)
@@ -122,12 +128,29 @@ class Liar:
         NOW.pack_into(page, NOW_AT, doing, len(path) if length is None else length)
 
 
-def _order() -> str:
-    file = os.open(b"lie", os.O_RDONLY | os.O_NOFOLLOW, dir_fd=ORDERS)
-    try:
-        return os.read(file, 200).decode()
-    finally:
-        os.close(file)
+def _inode(descriptor: int) -> int:
+    """By fstat(2) itself: the libc's would ask by a path."""
+    from grille.worker.confine import kernel
+
+    status = ctypes.create_string_buffer(256)
+    kernel.syscall("fstat", descriptor, status)
+    return int.from_bytes(status.raw[8:16], "little")
+
+
+_orders = mmap.mmap(-1, mmap.PAGESIZE)
+
+
+def zygote(control: int, orders: str) -> NoReturn:
+    """The product's zygote, its workers under the orders of the page in the file `orders`."""
+    global _orders  # noqa: PLW0603 - mapped before the forks, by which it reaches the workers
+    from grille.worker import cell, zygote
+
+    with open(orders, "rb") as file:
+        _orders = mmap.mmap(file.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ)
+    _packed_million(_a_finding)
+    _packed_million(_a_skip)
+    cell.Server = Liar  # type: ignore[assignment, attr-defined]
+    zygote.main(control)
 
 
 Telling = Callable[[Liar, Any], object]
@@ -584,13 +607,3 @@ for _name, _said in WORDS.items():
 def _out_of_memory(liar: Liar, ticket: Ticket) -> None:
     liar.note(int(Doing.SCANNING), b"d/%d" % time.monotonic_ns() + b"/x" * 30_000)
     liar.send(Done(ticket.id, (), (), (), True))
-
-
-def zygote(control: int) -> NoReturn:
-    """The product's zygote, its workers under orders to lie."""
-    from grille.worker import cell, zygote
-
-    _packed_million(_a_finding)
-    _packed_million(_a_skip)
-    cell.Server = Liar  # type: ignore[assignment, attr-defined]
-    zygote.main(control)

@@ -16,6 +16,7 @@ import ctypes
 import gc
 import json
 import logging
+import mmap
 import os
 import signal
 import threading
@@ -32,12 +33,12 @@ import pytest
 import grille
 from grille.pool import zygote as product_zygote
 
-from .liars import BYTES, LIES, PLACES, SHAPES, Stage
+from .liars import BYTES, LIES, ORDER, PLACES, SHAPES, Stage
 
 BOOT: Final = (
     "import sys; sys.path[:0] = sys.argv[2:]; sys.argv[2:] = []; "
     f"sys.path.append({str(Path(__file__).parent)!r}); "
-    "from liars import zygote; zygote(int(sys.argv[1]))"
+    "from liars import zygote; zygote(int(sys.argv[1]), {orders!r})"
 )
 MIB: Final = 1 << 20
 REQUEST_SECONDS: Final = 1.5
@@ -51,7 +52,7 @@ LONGEST_WAIT: Final = 1.0
 MOST_AT_ANY_TIME: Final = 320 * MIB
 """Of the supervisor's growth, while two workers send frames of 16 MiB as fast as they can: each as bytes, as a body,
 and one of them as objects."""
-MOST_KEPT: Final = 32 * MIB
+MOST_KEPT: Final = 64 * MIB
 """Of the same growth, once all is over and what is free was given back."""
 
 
@@ -59,8 +60,7 @@ MOST_KEPT: Final = 32 * MIB
 class Neighbour:
     """An honest workspace on the liars' pool, asked again and again while they lie."""
 
-    workspace: grille.Workspace
-    expected: int
+    workspace: grille.Workspace = field(init=False)
     slowest: float = 0.0
     peak: int = 0
     asked: int = 0
@@ -90,7 +90,7 @@ class Neighbour:
         self.slowest = max(self.slowest, time.monotonic() - began)
         self.peak = max(self.peak, resident())
         self.asked += 1
-        if answer != self.expected:
+        if answer != 3:
             self.wrong.append(answer)
 
 
@@ -138,24 +138,26 @@ class Scene:
     pool: grille.Pool
     neighbour: Neighbour
     base: Path
+    orders: mmap.mmap
     opened: int = 0
 
     def tree(self) -> Path:
-        """A folder `d` and its neighbours, and a second mount for the order."""
+        """A folder `d` and its neighbours."""
         self.opened += 1
         root = self.base / str(self.opened)
-        (root / "tree" / "d").mkdir(parents=True)
-        (root / "orders").mkdir()
+        (root / "d").mkdir(parents=True)
         for name in ("d/a.txt", "d/b.txt", "c.txt"):
-            (root / "tree" / name).write_text("needle\n")
+            (root / name).write_text("needle\n")
         return root
 
     def open(self, root: Path, **limits: Any) -> grille.Workspace:
-        mounts = [
-            grille.Mount("/mnt/tree", host=str(root / "tree")),
-            grille.Mount("/mnt/orders", host=str(root / "orders")),
-        ]
+        mounts = [grille.Mount("/mnt/tree", host=str(root))]
         return self.pool.open(grille.Policy(mounts=mounts, limits=msgspec.structs.replace(LIMITS, **limits)))
+
+    def order(self, root: Path, lie: str) -> None:
+        """Tell the workers that serve `root` what to do from now on; all others are honest."""
+        ORDER.pack_into(self.orders, 0, 0, 0)
+        ORDER.pack_into(self.orders, 0, root.stat().st_ino, list(LIES).index(lie))
 
     def replace_workers(self, honest: set[int], give_order: Callable[[], None]) -> None:
         """End the idle workers beside the `honest` ones: those that the next request has started obey the order."""
@@ -170,27 +172,20 @@ class Scene:
         eventually(lambda: not ended & workers_alive(), "the workers have ended")
 
 
-def order(root: Path, lie: str) -> None:
-    """Tell a workspace's workers what to do from now on."""
-    assert lie in LIES
-    (root / "orders" / "new").write_text(lie)
-    os.replace(root / "orders" / "new", root / "orders" / "lie")
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(product_zygote, "_BOOT", BOOT.replace("{", "{{").replace("}", "}}"))
-        with grille.Pool() as pool:
-            scene = Scene(pool, Neighbour(None, 3), tmp_path_factory.mktemp("scene"))  # type: ignore[arg-type]
-            root = scene.tree()
-            order(root, "honest")
-            scene.neighbour.workspace = scene.open(
-                root, request_seconds=20, scan_seconds=5, compile_seconds=5
-            )
-            for _ in range(20):
-                scene.neighbour.ask()
-            yield scene
+    base = tmp_path_factory.mktemp("scene")
+    orders = base / "orders"
+    orders.write_bytes(bytes(mmap.PAGESIZE))
+    boot = BOOT.format(orders=str(orders)).replace("{", "{{").replace("}", "}}")
+    with pytest.MonkeyPatch.context() as patch, open(orders, "r+b") as file, grille.Pool() as pool:
+        patch.setattr(product_zygote, "_BOOT", boot)
+        scene = Scene(pool, Neighbour(), base, mmap.mmap(file.fileno(), mmap.PAGESIZE))
+        neighbour = scene.open(scene.tree(), request_seconds=20, scan_seconds=5, compile_seconds=5)
+        scene.neighbour.workspace = neighbour
+        for _ in range(20):
+            scene.neighbour.ask()
+        yield scene
 
 
 Answer = grille.GrepResult | grille.GlobResult | grille.GrilleError
@@ -255,15 +250,15 @@ def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
 
     def tell_(lie: str, ask: Callable[[grille.Workspace], Answer] = grep, **limits: Any) -> Heard:
         caplog.clear()
-        order(root, "honest")
+        scene.order(root, "honest")
         with scene.open(root, **limits) as workspace:
             if LIES[lie].stage is Stage.START:
-                scene.replace_workers(before_workers, lambda: order(root, lie))
+                scene.replace_workers(before_workers, lambda: scene.order(root, lie))
             else:
-                order(root, lie)
+                scene.order(root, lie)
             answer = bounded(lambda: ask(workspace), workspace.policy.limits.request_seconds)
             eventually(lambda: workers_alive() <= set(scene.pool.worker_pids()), f"every liar is dead: {lie}")
-            order(root, "honest")
+            scene.order(root, "honest")
             # What was started as a liar may still have to be found out; then the workspace is as good as any.
             again = (in_short(bounded(lambda: grep(workspace), REQUEST_SECONDS)) for _ in range(3))
             assert "complete" in again, f"a workspace is served again: {lie}"
@@ -408,7 +403,7 @@ def test_paths_outside_what_was_handed_out(tell: Tell) -> None:
 
 def test_findings_that_cannot_be(tell: Tell) -> None:
     """Findings stand in order, once each, no more of them than asked for, and count what they hold."""
-    right = is_lost("findings out of order", "entries where", "a count that is not")
+    right = is_lost("findings out of order", "entries where", "findings and", "a count that is not")
     assert heard_wrong(tell, GROUPS["findings"], right) == {}
 
 
@@ -420,22 +415,25 @@ def test_lines_that_nobody_asked_for(tell: Tell, output_mode: Literal["files_wit
     assert "lines that nobody asked for" in heard.security
 
 
-@pytest.mark.parametrize("lie", GROUPS["made up"])
-def test_a_result_keeps_its_form_whatever_is_made_up(tell: Tell, lie: str) -> None:
+def test_a_result_keeps_its_form_whatever_is_made_up(tell: Tell) -> None:
     """A match can be made up, the form of a result cannot: lines ascend from 1 and are shown within their width,
     skips are counted once for a reason, and the whole is JSON as it stands. Or it is refused as a lie."""
-    heard = tell(lie)
-    result = heard.answer
-    assert isinstance(result, grille.GrepResult)
-    if heard.security:
-        assert result.reasons == ("lost_worker",)
-    json.loads(msgspec.json.encode(result))
-    numbers = [entry.line_number or 0 for entry in result.entries]
-    assert numbers == sorted(set(numbers))
-    assert min(numbers, default=1) >= 1
-    assert all(len(entry.line or "") <= LIMITS.line_chars for entry in result.entries)
-    assert all(len(entry.line or "") <= (entry.line_length or 0) for entry in result.entries)
-    assert all(skip.count <= 2**53 for skip in result.skipped)
+
+    def right(lie: str, heard: Heard) -> bool:
+        result = heard.answer
+        assert isinstance(result, grille.GrepResult)
+        json.loads(msgspec.json.encode(result))
+        numbers = [entry.line_number or 0 for entry in result.entries]
+        return (
+            result.reasons == (("lost_worker",) if heard.security else ())
+            and numbers == sorted(set(numbers))
+            and min(numbers, default=1) >= 1
+            and all(len(entry.line or "") <= LIMITS.line_chars for entry in result.entries)
+            and all(len(entry.line or "") <= (entry.line_length or 0) for entry in result.entries)
+            and all(skip.count <= 2**53 for skip in result.skipped)
+        )
+
+    assert heard_wrong(tell, GROUPS["made up"], right) == {}
 
 
 def test_a_rest_that_cannot_be(tell: Tell) -> None:
@@ -447,13 +445,14 @@ def test_a_rest_that_cannot_be(tell: Tell) -> None:
 # --- too much, too little -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lie", GROUPS["floods"])
-def test_a_flood_ends_with_its_sender(tell: Tell, lie: str) -> None:
+def test_a_flood_ends_with_its_sender(tell: Tell) -> None:
     """Nobody reads on behind a lie: however fast a worker writes, the supervisor holds one frame of bounded length."""
-    heard = tell(lie, request_seconds=0.8)
-    assert str(heard) in {"lost_worker", "pattern_too_costly"} | STARTLESS
-    if lie.startswith("the same"):
-        assert "a frame out of turn" in heard.security
+
+    def right(lie: str, heard: Heard) -> bool:
+        as_must_be = str(heard) in {"lost_worker", "pattern_too_costly"} | STARTLESS
+        return as_must_be and (not lie.startswith("the same") or "a frame out of turn" in heard.security)
+
+    assert heard_wrong(tell, GROUPS["floods"], right, request_seconds=0.8) == {}
 
 
 @pytest.mark.parametrize("lie", GROUPS["endless"])
@@ -480,18 +479,21 @@ def test_silence_ends_by_the_clock(tell: Tell) -> None:
         "ticket": {"deadline", "lost_worker"},
         "after": {"deadline", "lost_worker", "complete", "pattern_too_costly"},
     }
-    short = {"request_seconds": 0.6, "compile_seconds": 0.05, "scan_seconds": 0.1, "folder_seconds": 0.1}
+    short = {"request_seconds": 0.4, "compile_seconds": 0.05, "scan_seconds": 0.05, "folder_seconds": 0.05}
     wrong = heard_wrong(
         tell, GROUPS["silence"], lambda lie, heard: str(heard) in allowed[stage(lie)], **short
     )
     assert wrong == {}
 
 
-@pytest.mark.parametrize("lie", GROUPS["closed"])
-def test_a_closed_socket_ends_its_worker(tell: Tell, lie: str) -> None:
+def test_a_closed_socket_ends_its_worker(tell: Tell) -> None:
     """Who hangs up is of no more use: it is killed, and another takes its place at once."""
-    allowed = {"start": STARTLESS, "after": {"complete"}}
-    assert str(tell(lie)) in {"lost_worker"} | allowed.get(stage(lie), set())
+    # At the start it is found out by its descriptors, and taken for a worker without bars: so much the better.
+    allowed = {"start": STARTLESS | {"attestation_failed"}, "after": {"lost_worker", "complete"}}
+    wrong = heard_wrong(
+        tell, GROUPS["closed"], lambda lie, heard: str(heard) in allowed.get(stage(lie), {"lost_worker"})
+    )
+    assert wrong == {}
 
 
 # --- deaths ---------------------------------------------------------------------------------------------------------
@@ -561,10 +563,11 @@ def test_a_workspace_whose_workers_end_at_once_opens_or_says_why_not(
     that is gone lacks no layer."""
     for _ in range(3):
         root = scene.tree()
-        order(root, lie)
+        scene.order(root, lie)
 
         def open_(root: Path = root) -> Answer:
             with scene.open(root, workers=workers):
                 return grille.PoolError("opened", "")
 
-        assert in_short(bounded(open_, REQUEST_SECONDS)) in {"opened", "spawn_failed"}
+        allowed = {"opened", "spawn_failed"} | ({"attestation_failed"} if "socket" in lie else set())
+        assert in_short(bounded(open_, REQUEST_SECONDS)) in allowed

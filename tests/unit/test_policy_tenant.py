@@ -11,6 +11,7 @@ from grille.policy.confinement import Confinement
 from grille.policy.errors import PolicyError
 from grille.policy.limits import Limits
 from grille.policy.mounts import Mount
+from grille.policy.redaction import ALL, NAMES
 from grille.policy.tenant import Policy
 
 MOUNT = Mount("/mnt/ws", host="/srv/ws")
@@ -136,6 +137,31 @@ def test_deny_is_an_array(value: object) -> None:
     """A lone string is not taken for an array of its letters, which would deny nothing that was meant."""
     error = refusal(deny=value)
     assert (error.code, error.key) == ("wrong_type", "deny")
+
+
+def test_redact_takes_names_and_all() -> None:
+    """Patterns of secrets are named, and kept as a tuple; off unless asked for."""
+    assert Policy(mounts=[MOUNT]).redact == ()
+    assert Policy(mounts=[MOUNT], redact=["jwt", "private_key"]).redact == ("jwt", "private_key")
+    assert Policy(mounts=[MOUNT], redact=[ALL]).redact == ("all",)
+    assert Policy(mounts=[MOUNT], redact=NAMES).redact == NAMES
+
+
+def test_redact_refuses_other_names() -> None:
+    """A name that is misspelled must not pass for protection; the refusal lists the legal ones."""
+    error = refusal(redact=["jwt", "privat_key"])
+    assert (error.code, error.key) == ("redact_unknown", "redact[1]")
+    assert all(name in str(error) for name in NAMES)
+    assert error.hint == "Did you mean private_key?"
+
+
+@pytest.mark.parametrize(
+    ("value", "key"), [("all", "redact"), (None, "redact"), ([7], "redact[0]"), ([["jwt"]], "redact[0]")]
+)
+def test_redact_is_an_array_of_names(value: object, key: str) -> None:
+    """A lone string is not taken for an array of its letters."""
+    error = refusal(redact=value)
+    assert (error.code, error.key) == ("wrong_type", key)
 
 
 def test_for_paths_shows_folders_under_their_own_paths() -> None:

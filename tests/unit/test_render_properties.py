@@ -14,7 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grille.pool import escape
+from grille.policy.errors import RequestError
+from grille.policy.wire import Found
+from grille.policy.wire import Line as WireLine
+from grille.pool import escape, page
+from grille.pool.mask import Mask
 from grille.pool.render import LEAST_CHARS, Style
 from grille.pool.report import ConfinementReport
 from grille.pool.results import (
@@ -27,6 +31,7 @@ from grille.pool.results import (
     Skipped,
     Totals,
 )
+from grille.pool.search import Outcome
 
 ROOT: Final = "/mnt/w"
 STYLES: Final[tuple[Style, ...]] = ("claude", "deerflow")
@@ -41,7 +46,7 @@ OUR_LINE: Final = {
 
 # What could pass for a piece of a row, a notice or a header, or break a line.
 PIECES: Final = [
-    "a.py", "b", "x", " ", "# ", "#", "--", "-", ":", '"', ":3:", ":3", "3:", "-4-", "-4", "4- ", ": ", ":7: ",
+    "a.py", "b", "x", " ", "# ", "#", "--", "-", ":", '"', ":3:", ":3", "3:", "-4-", "-4", "4- ", ": ", ":7: ", ":3-4:", ":3-4",
     "3", "\u0663", "Found 9 matches", "# INCOMPLETE: ", "INCOMPLETE: ", "Note: ", "1. ", "/mnt/w/a.py:3: x", "...",
     "\n", "\r", "\t", "\x1b[2K", "\x85", "\x0b", "\u2028", "\u2029", "\u202e", "\u200b", "\u00a0", "\u3164", "é",
     "\\", r"\x{22}", r"\x{0a}", r"\x{5c}", "{", "}", "\U000e0001",
@@ -225,6 +230,28 @@ def test_no_name_and_no_line_forges_a_row_or_a_notice(style: Style, result: Grep
 
 
 @pytest.mark.parametrize("style", STYLES)
+@given(name=NAMES, lines=st.lists(TEXTS, min_size=1, max_size=4), last=st.integers(1, 5))
+def test_a_match_over_several_lines_keeps_its_numbers(
+    style: Style, name: str, lines: list[str], last: int
+) -> None:
+    """Contract 4, 8: each line of a match has its own number where its lines are all there, else the match is
+    one row with the first and the last."""
+    text = "\n".join(lines)
+    entry = GrepEntry(
+        f"{ROOT}/{escape.unicode_text(name)}", 1, text, last_line_number=last if last > 1 else None
+    )
+    state = {"root": ROOT, "reasons": (), "truncated": False, "offset": 0, "skipped": (), "notices": ()}
+    result = GrepResult(output_mode="content", **page_fields(state, [entry]))
+    path = escape.unescape(entry.path)
+    lines = text.split("\n")
+    wanted = [Line(path, 1, last, text, True)]
+    if len(lines) == last:
+        inner = [line.removesuffix("\r") for line in lines[:-1]] + lines[-1:]
+        wanted = [Line(path, at, at, line, True) for at, line in enumerate(inner, start=1)]
+    assert [read_row(row, style) for row in rows_of(result.render(style), style)] == wanted
+
+
+@pytest.mark.parametrize("style", STYLES)
 @given(result=PATHS)
 def test_no_name_forges_an_entry(style: Style, result: SearchResult) -> None:
     """Contract 8: one row for each path or count, told back exactly."""
@@ -325,10 +352,42 @@ def test_the_least_room_holds_the_largest_numbers(style: Style, mode: str, line_
         "count": GrepEntry(path, count=99_999_999),
         "files_with_matches": GrepEntry(path),
     }[mode]
-    fields = page_fields(state, [entry] * 900) | {"totals": Totals(99_999_999, 99_999_999, 99_999_999, False)}
+    fields: dict[str, Any] = page_fields(state, [entry] * 900) | {
+        "totals": Totals(99_999_999, 99_999_999, 99_999_999, False)
+    }
     result = GlobResult(**fields) if mode == "glob" else GrepResult(output_mode=mode, **fields)
     text = result.render(style, LEAST_CHARS)
     assert len(text) <= LEAST_CHARS
     assert (
         "INCOMPLETE" in text.split("\n", maxsplit=1)[0] and "offset 9999" in text.rsplit("\n", maxsplit=1)[-1]
     )
+
+
+@pytest.mark.parametrize(
+    ("style", "max_chars"),
+    [("rfc", None), (None, None), (["claude"], None), ("claude", 199), ("claude", 0), ("claude", -1)]
+    + [("claude", value) for value in (True, 200.0, "200", float("nan"))],
+)
+def test_what_is_no_style_and_no_room_is_refused(style: Any, max_chars: Any) -> None:
+    """Contract 7, 8: a wrong style or bound is a RequestError with its code, on one line."""
+    state = {"root": ROOT, "reasons": (), "truncated": False, "offset": 0, "skipped": (), "notices": ()}
+    result = GlobResult(**page_fields(state, []))
+    with pytest.raises(RequestError) as caught:
+        result.render(style, max_chars)
+    assert caught.value.code == "argument_invalid" and "\n" not in str(caught.value)
+
+
+def test_the_advice_for_the_next_page_is_given_once() -> None:
+    """Contract 8: the notice that page.py puts into a truncated result and the advice at the text's end are
+    one sentence, told once."""
+    found = [Found(b"a", False, 3, tuple(WireLine(n, "x", 0, 1, 0) for n in (1, 2, 3)))]
+    outcome = Outcome(found, [], False, (), ConfinementReport("A", ()))
+    paths, window = page.Paths(ROOT), page.Window(0, 2)
+    result = GrepResult(
+        path=ROOT,
+        output_mode="content",
+        entries=page.grep_entries(outcome, paths, window, Mask([]), "content", 200),
+        **page.common_fields(outcome, paths, window, 0.0),
+    )
+    assert result.render("claude").count("offset") == 1
+    assert "offset" not in result.render("deerflow")

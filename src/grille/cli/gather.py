@@ -26,6 +26,14 @@ Ask = Callable[[Workspace, Start, int, int], Page]
 """Runs the request: workspace, start, offset, limit."""
 
 _NAMES_OF_A_REASON: Final = 5
+_FLAGS: Final = (
+    ("no_ignore=True", "--no-ignore"),
+    ("pass literal=True", "pass -F"),
+    ("literal=True", "-F"),
+    ("leave literal out", "leave -F out"),
+    ("glob=", "-g"),
+    ("multiline=True", "-U"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class Answer:
     """Why the answer is incomplete, each with its sentence."""
     remarks: list[str] = field(default_factory=list)
     """Further notices."""
+    hints: dict[str, None] = field(default_factory=dict)
+    """What to try, should nothing be found at all; each once, in order."""
     entries: int = 0
     files: int = 0
     lines: int = 0
@@ -79,12 +89,14 @@ class Answer:
     @property
     def notices(self) -> list[str]:
         """Sentences for people, incompleteness first."""
-        return [*self.reasons.values(), *self.remarks]
+        hints = [] if self.entries else [_in_flags(hint) for hint in self.hints]
+        return [*self.reasons.values(), *self.remarks, *hints]
 
     def count(self, start: Start, result: Page) -> None:
         """Add one start's state, sums and skips. Its entries are added apart."""
         # page.py puts a sentence for each reason first.
         self.reasons |= dict(zip(result.reasons, result.notices, strict=False))
+        self.hints |= dict.fromkeys(result.hints)
         self.entries += result.totals.entries
         self.files += result.totals.files
         self.lines += result.totals.lines
@@ -95,6 +107,13 @@ class Answer:
             skips = self.skipped.setdefault(skip.reason, Skips())
             skips.count += skip.count
             skips.first += [(start, name) for name in skip.first][: _NAMES_OF_A_REASON - len(skips.first)]
+
+
+def _in_flags(hint: str) -> str:
+    """A hint about arguments, in the words of a command line."""
+    for argument, flag in _FLAGS:
+        hint = hint.replace(argument, flag)
+    return hint
 
 
 class Gathering:

@@ -39,7 +39,8 @@ def _lines(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.command(
     epilog="The text is UTF-8, its lines end in a line feed. On a terminal and in a pipe alike, as grep prints lines, "
     r"control and format characters but the tab are \x{HEX}: a pipe may end at a terminal, too. --format json has "
-    "the text as it is. Exit status: 0 read, 1 the file has no such lines, 2 refused or not text, 3 could not be read."
+    "the text as it is. Exit status: 0 read, 1 the file has no such lines, 2 refused, 3 not shown: it is no text, too "
+    "large, or cannot be read."
 )
 @click.argument("file")
 @click.option(
@@ -71,5 +72,5 @@ def read(file: str, lines: _Lines, max_bytes: int, **others: Any) -> Exit:
             streams.write([reading.document(result, start)])
         else:
             streams.write(reading.rows(result))
-            streams.tell(reading.summary(result, start))
+            streams.tell(reading.summary(result))
     return reading.status(result)

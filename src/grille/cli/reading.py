@@ -39,37 +39,40 @@ def document(result: ReadResult, start: Start) -> str:
                 msgspec.structs.replace(skip, first=tuple(map(start.path, skip.first)))
                 for skip in result.skipped
             ],
-            "notices": [*_failures(result), *_remarks(result)],
+            "notices": _remarks(result),
+            "redacted": result.redacted,
             "elapsed_ms": round(result.elapsed_ms, 3),
             "confinement": result.confinement,
         }
     )
 
 
-def summary(result: ReadResult, start: Start) -> list[str]:
+def summary(result: ReadResult) -> list[str]:
     """The lines for standard error."""
     lines = []
+    remarks, failures = _remarks(result), len(result.reasons)
     if result.incomplete:
-        lines.append("INCOMPLETE: " + " ".join(_failures(result)))
-    if told := " ".join(filter(None, [_shown(result), *_remarks(result)])):
+        lines.append("INCOMPLETE: " + " ".join(remarks[:failures]))
+    if told := " ".join(filter(None, [_shown(result), *remarks[failures:]])):
         lines.append(told)
     lines.append("read behind bars, " + searches.bars(result.confinement))
     return lines
 
 
 def status(result: ReadResult) -> Exit:
-    """A file that is not read at all is a failure, lines that it does not have are lines not found."""
-    if result.incomplete:
+    """The exit status. Lines that the file does not have are lines not found."""
+    if result.incomplete or _is_withheld(result):
         return Exit.INCOMPLETE
-    if _count(result):
-        return Exit.FOUND
-    if result.skipped:
-        return Exit.FAILED
-    return Exit.FOUND if _is_empty(result) else Exit.NONE
+    return Exit.FOUND if _count(result) or _is_empty(result) else Exit.NONE
 
 
 def _count(result: ReadResult) -> int:
     return result.end_line - result.start_line + 1
+
+
+def _is_withheld(result: ReadResult) -> bool:
+    """Whether nothing of the file is known, as of one that is not text: it must not read as an empty one."""
+    return bool(result.skipped) and not result.total_lines
 
 
 def _is_empty(result: ReadResult) -> bool:
@@ -77,21 +80,17 @@ def _is_empty(result: ReadResult) -> bool:
     return not result.total_lines and result.start_line == 1
 
 
-def _failures(result: ReadResult) -> list[str]:
-    # page.py puts a sentence for each reason first.
-    return [sentence for _, sentence in zip(result.reasons, result.notices, strict=False)]
-
-
 def _remarks(result: ReadResult) -> list[str]:
-    """What a reader must know beside the numbers of the lines."""
-    remarks = []
+    """The sentences beside the text: why it is incomplete first, as many as there are reasons (page.py)."""
+    remarks = list(result.notices)
     if result.next_line is not None:
-        remarks.append(f"More lines follow; go on with --lines {result.next_line}:")
+        option = f"--lines {result.next_line}:"
+        remarks = [remark.replace(f"start_line {result.next_line}.", option) for remark in remarks]
     for skip in result.skipped:
         if skip.reason not in result.reasons:
-            extent = "to its end" if result.total_lines else "at all"
-            remarks.append(f"The file is not shown {extent}: {skip.reason.replace('_', ' ')}.")
-    if not (_count(result) or result.skipped or result.incomplete):
+            what = "The file" if _is_withheld(result) else "The rest of the file"
+            remarks.append(f"{what} is not shown: {skip.reason.replace('_', ' ')}.")
+    if not _count(result) and not result.incomplete and not _is_withheld(result):
         remarks.append(_nothing(result))
     return remarks
 

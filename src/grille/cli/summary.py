@@ -21,7 +21,7 @@ def summary(answer: Answer) -> list[str]:
     lines = []
     if answer.incomplete:
         lines.append("INCOMPLETE: " + " ".join(answer.reasons.values()))
-    lines.append(" ".join(filter(None, [_found(answer), *answer.remarks])))
+    lines.append(" ".join(filter(None, [_found(answer), *answer.notices[len(answer.reasons) :]])))
     if answer.skipped:
         told = sorted(answer.skipped.items(), key=lambda item: item[0] not in answer.reasons)
         lines.append("not searched: " + ", ".join(_skips(reason, skips) for reason, skips in told))
