@@ -9,11 +9,15 @@ memory included.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from typing import Final, NamedTuple
 
+from .roots import file_system
+
 _REMOVE_SECONDS: Final = 1.0
+_CGROUP2: Final = 0x63677270
 
 
 class GroupReport(NamedTuple):
@@ -34,6 +38,7 @@ class Group:
     def __init__(self, parent: str, name: str, memory_bytes: int) -> None:
         """Raises OSError when the folder is not delegated to us, or has no memory controller."""
         self._path = os.path.join(parent, name)
+        _require_control_group(parent)
         os.mkdir(self._path)
         try:
             self._write("memory.max", str(memory_bytes))
@@ -65,6 +70,18 @@ class Group:
     def _write(self, file: str, text: str) -> None:
         with open(os.path.join(self._path, file), "w", encoding="ascii") as control:
             control.write(text)
+
+
+def _require_control_group(folder: str) -> None:
+    """Raises OSError unless `folder` lies on a control-group file system: elsewhere a bound would be a mere
+    text file.
+    """
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if file_system(descriptor) != _CGROUP2:
+            raise OSError(errno.EMEDIUMTYPE, "no control group")
+    finally:
+        os.close(descriptor)
 
 
 def join(parent: str, cell: int, pid: int, memory_bytes: int) -> tuple[Group | None, GroupReport]:

@@ -44,6 +44,7 @@ from .cells import Cell
 from .filters import compiled_filter
 from .frames import WorkerLied
 from .preflight import proven_zygote
+from .progress import NO_WORDS
 from .report import report_on
 from .search import Assignment, Search
 from .tenant import Tenant
@@ -572,7 +573,10 @@ class Loop:
             else:
                 search.count_failed_load()
             return
+        words = worker.page.last_words()
+        if exited is not None and exited.signal == signal.SIGXCPU:
+            words = NO_WORDS  # its age, and no file's doing
         blame = Skip.OUT_OF_MEMORY if worker.overdrawn else Skip.TIMED_OUT if too_long else None
-        search.bury(assignment.stretch, worker.page.last_words(), blame)
+        search.bury(assignment.stretch, words, blame)
         if search.shards.finished:
             search.finish()

@@ -68,7 +68,9 @@ def _absent(place: Place, path: str, roots: Sequence[Root], deny: GlobSet | None
     if not name or denied(folder, deny, folder=True):
         return error
     names = [
-        other for other in roots[place.root].names_in(folder) if not denied(_joined(folder, other), deny)
+        other
+        for other in roots[place.root].names_in(folder)
+        if other != name and not denied(_joined(folder, other), deny)
     ]
     base = roots[place.root].mount.virtual.rstrip("/")
     near = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..policy.progress import COUNTERS, NOW, NOW_AT, PAGE_BYTES, PATH_AT, Doing
 from ..policy.wire import MAX_PATH_BYTES
@@ -18,6 +18,10 @@ class LastWords(NamedTuple):
 
     doing: Doing
     path: bytes
+
+
+NO_WORDS: Final = LastWords(Doing.NOTHING, b"")
+"""Of a worker that said nothing, or whose words do not matter."""
 
 
 class Page:
@@ -36,7 +40,7 @@ class Page:
         """What the page says now. Anything malformed reads as nothing."""
         doing, length = NOW.unpack_from(self._page, NOW_AT)
         if doing not in Doing._value2member_map_ or length > MAX_PATH_BYTES:
-            return LastWords(Doing.NOTHING, b"")
+            return NO_WORDS
         return LastWords(Doing(doing), self._page[PATH_AT : PATH_AT + length])
 
     def counters(self) -> tuple[int, int]:

@@ -153,7 +153,7 @@ class Root:
         for refused in ("/proc", "/sys", *_REFUSED_DEVICE_FOLDERS):
             if self.real_path == refused or self.real_path.startswith(refused + "/"):
                 raise PolicyError("mount_refused", f"{virtual} would show {refused}, which is never shown.")
-        kind = _REFUSED_FILE_SYSTEMS.get(_file_system(self.fd))
+        kind = _REFUSED_FILE_SYSTEMS.get(file_system(self.fd))
         if kind is not None and not pseudo_filesystems:
             raise PolicyError(
                 "mount_refused",
@@ -179,7 +179,8 @@ def _open_beneath(root: int, path: bytes, flags: int = os.O_PATH) -> int:
     return int(result)
 
 
-def _file_system(folder: int) -> int:
+def file_system(folder: int) -> int:
+    """The magic number of the file system that an open file or folder lies on (linux/magic.h). Raises OSError."""
     buffer = ctypes.create_string_buffer(_FSTATFS_BYTES)
     if _libc.fstatfs(folder, buffer):
         raise OSError(ctypes.get_errno(), "fstatfs")

@@ -2,7 +2,7 @@
 
 Invariants: the text is never longer than the bound; an entry's rows stay together or go together, from the
 end; the lines around the rows always stay, in full where they take at most half of the room, else in their
-brief form, which drops notices and the ledger of skips and keeps state, sums, truncation and advice.
+brief form, which drops notices, hints and the ledger of skips, and keeps state, sums, truncation and advice.
 
 How the lines read is the styles' business.
 """

@@ -1,7 +1,7 @@
 """The style "claude": relative paths, one line of sums, advice for the next page (contract 8).
 
     # INCOMPLETE: not everything was searched (deadline); more may match.
-    # The time for this request ran out before everything was searched.
+    # Note: The time for this request ran out before everything was searched.
     # Found at least 3 matching lines in 2 files under /mnt/w; entries 1 to 2 shown.
     a.py-11-import os
     a.py:12:text of a matching line
@@ -12,7 +12,7 @@
 
 Rows by output mode: `path:line:text` with `path-line-text` for context and `--` where lines are missing in
 between; `path`; `path:count`. A folder ends in `/`. A match over several lines is a row for each, or one row
-`path:12-14:text` where it is shown in part.
+`path:12-14:text` where it is shown in part. Where nothing was found, `# Hint: ...` may say what to try.
 
 Invariants: each line of our own begins with `# `, and no row does. A name that begins with anything but
 printable ASCII, or with `#`, `-` or `"`, that ends in a blank, or that holds what could be taken for the
@@ -90,8 +90,10 @@ class _Told:
         result = self.result
         under = f" under {names.path(result.path)}"
         summary = f"{self._found(under)}{self._range(cut)}."
-        notices = (_ours(names.sentence(notice)) for notice in self._notices())
-        return Frame((*self._state(), *notices, _ours(summary)), (*self._skips(), *self._paging(cut)))
+        notices = (_ours(f"Note: {names.sentence(notice)}") for notice in self._notices())
+        hints = (_ours(f"Hint: {names.sentence(hint)}") for hint in self.result.hints)
+        tail = (*self._skips(), *hints, *self._paging(cut))
+        return Frame((*self._state(), *notices, _ours(summary)), tail)
 
     def brief(self, cut: Cut) -> Frame:
         state = [_ours("INCOMPLETE: not all searched.")] if self.result.incomplete else []

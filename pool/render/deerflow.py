@@ -20,7 +20,7 @@ DeerFlow's tools cannot say is said in their spirit:
 * A page from an offset on: `(showing from 11)` in place of `(showing first 10)`, and paths are numbered on.
 * Any other notice, and where to go on after rows that found no room: a line `Note: ...`.
 
-Skips that are no failure are not told: DeerFlow tells none, and a reader of exact lines expects none.
+Hints, and skips that are no failure, are not told: DeerFlow tells none, and a reader of exact lines expects none.
 
 Invariants: each row begins with `/`, or with a number, a dot, a blank and `/`; no line of our own does. A
 colon in a name that could pass for the one before the line number is shown as `\\x{3a}`, a dash as `\\x{2d}`; so

@@ -227,10 +227,10 @@ SHAPES: Final[dict[str, tuple[Any, ...]]] = {
     "a number past 2**53": ("done", 1, ((b"d/a", False, 2**60, ()),), (), (), False),
     "a path of 65 KiB": ("done", 1, ((b"d/" + b"x" * (65 << 10), False, 1, ()),), (), (), False),
     "a path that is text": ("done", 1, (("d/a", False, 1, ()),), (), (), False),
-    "a line of more than 1 MiB": (
+    "a line of more than any reading holds": (
         "done",
         1,
-        ((b"d/a", False, 1, ((1, "x" * (MIB + 1), 0, 1, 0),)),),
+        ((b"d/a", False, 1, ((1, "x" * (4 * MIB + 1), 0, 1, 0),)),),
         (),
         (),
         False,
