@@ -27,6 +27,13 @@ def on_no_path(skipped: Sequence[Skipped]) -> tuple[str, ...]:
     return tuple(filter(None, [_on_ignored(skipped)]))
 
 
+def on_mounts_below(mounts: Sequence[str]) -> tuple[str, ...]:
+    """For a walk from which other mounts are left out."""
+    if not mounts:
+        return ()
+    return (f"Not searched from here, but by its own path: {', '.join(mounts)}.",)
+
+
 def on_skipped_file(skipped: Sequence[Skipped]) -> tuple[str, ...]:
     """For a search in one file that was not searched at all."""
     return tuple(f"The file was not searched: {row.reason.replace('_', ' ')}." for row in skipped)

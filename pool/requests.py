@@ -97,6 +97,7 @@ class GlobRequest:
             outcome = page.ordered(outcome, query.sort)
             names = page.Paths(scope.roots[start.root].mount.virtual)
             common = page.common_fields(outcome, names, window, started)
+            common["notices"] += advice.on_mounts_below(scope.mounts_below(start))
             return GlobResult(
                 path=start.virtual,
                 entries=page.glob_entries(outcome, names, window),
@@ -168,6 +169,7 @@ class GrepRequest:
             names = page.Paths(scope.roots[start.root].mount.virtual)
             tally: Counter[str] = Counter()
             common = page.common_fields(outcome, names, window, started)
+            common["notices"] += advice.on_mounts_below(scope.mounts_below(start))
             if query.single_file and not outcome.found:
                 common["notices"] += advice.on_skipped_file(common["skipped"])
             return GrepResult(
@@ -218,11 +220,13 @@ class LsRequest:
 
         def finish(outcome: Outcome) -> LsResult:
             names = page.Paths(scope.roots[start.root].mount.virtual)
+            common = page.common_fields(outcome, names, window, started)
+            common["notices"] += advice.on_mounts_below(scope.mounts_below(start))
             return LsResult(
                 path=start.virtual,
                 depth=self.depth,
                 entries=page.glob_entries(outcome, names, window),
-                **page.common_fields(outcome, names, window, started),
+                **common,
             )
 
         return Prepared(_search(scope, query, start.target, started), finish)

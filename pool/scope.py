@@ -40,6 +40,14 @@ class Scope:
         """
         return self._covered[root]
 
+    def mounts_below(self, start: Start) -> tuple[str, ...]:
+        """Virtual paths of the mounts that lie below a start, and so are not searched from it."""
+        above = start.target.path + b"/" if start.target.path else b""
+        base = self.roots[start.root].mount.virtual.rstrip("/")
+        return tuple(
+            f"{base}/{os.fsdecode(path)}" for path in self._covered[start.root] if path.startswith(above)
+        )
+
 
 def _covered(root: Root, roots: Sequence[Root]) -> tuple[bytes, ...]:
     above = root.mount.virtual.rstrip("/") + "/"

@@ -46,7 +46,7 @@ class Zygote:
     """
 
     def __init__(self) -> None:
-        package = __package__.rpartition(".")[0]
+        package = __name__.rpartition(".pool.")[0]
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(

@@ -42,15 +42,15 @@ def write() -> Callable[[Path, Files], None]:
 
 
 @pytest.fixture
-def show(
-    pool: grille.Pool, tmp_path: Path, write: Callable[[Path, Files], None]
-) -> Iterator[Show]:
+def show(pool: grille.Pool, tmp_path: Path, write: Callable[[Path, Files], None]) -> Iterator[Show]:
     """Writes a tree into the test's own folder and opens it under /mnt/tree. Keywords are the policy's, `limits` a
     dict.
     """
     with contextlib.ExitStack() as opened:
 
-        def show_(files: Files, *, limits: Mapping[str, Any] | None = None, **policy: Any) -> grille.Workspace:
+        def show_(
+            files: Files, *, limits: Mapping[str, Any] | None = None, **policy: Any
+        ) -> grille.Workspace:
             write(tmp_path, files)
             policy.setdefault("mounts", [grille.Mount(VIRTUAL, host=str(tmp_path))])
             made = grille.Policy(limits=grille.Limits(**(limits or {})), **policy)

@@ -1,4 +1,4 @@
-"""Contract 7 and 9 through the API: one tree of errors, one answer for what is not to be seen, and the small example."""
+"""Contract 7 and 9 through the API: one tree of errors, one answer for what is not to be seen, the example."""
 
 from __future__ import annotations
 
@@ -34,13 +34,37 @@ def test_outside_absent_and_denied_get_one_answer(show: Show, tmp_path: Path, to
     (tmp_path / "out").symlink_to("/etc/passwd")
     (tmp_path / "up").symlink_to("..")
     answers = set()
-    for path in ("/etc/passwd", "/nowhere", "/mnt/tree-x/a", "/mnt/tree/nope", "/mnt/tree/a/b",
-                 "/mnt/tree/denied", "/mnt/tree/denied/x", "/mnt/tree/denied/nope", "/mnt/tree/out", "/mnt/tree/up"):  # fmt: skip
+    inside = ["nope", "a/b", "denied", "denied/x", "denied/nope", "out", "up"]
+    for path in ["/etc/passwd", "/nowhere", "/mnt/tree-x/a", *(f"/mnt/tree/{name}" for name in inside)]:
         with pytest.raises(grille.PathError) as refused:
             tools(workspace)[tool](path)
         answers.add((refused.value.code, str(refused.value).replace(repr(path), "PATH"), refused.value.hint))
     assert {code for code, _, _ in answers} == {"not_found"}
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("tool", ["glob", "grep", "ls", "read"])
+def test_names_near_a_path_are_guessed_and_tell_nothing_of_what_is_denied(show: Show, tool: str) -> None:
+    """Contract 7, 6: a path that is not there is answered with one near it, a denied one as if it were not there; no
+    guess is a name that is denied.
+    """
+    workspace = show(
+        {"src/utils/x": "x\n", "keys1/x": "x\n", "keys2/x": "x\n", "vault/x": "x\n"}, deny=["keys2", "vault"]
+    )
+
+    def hint(path: str) -> str:
+        with pytest.raises(grille.PathError) as refused:
+            tools(workspace)[tool](f"/mnt/tree/{path}")
+        assert refused.value.code == "not_found"
+        return (refused.value.hint or "").replace(path, "PATH")
+
+    assert "/mnt/tree/src/utils" in hint("src/utlis")
+    assert hint("keys2") == hint("keys3")
+    assert "keys1" in hint("keys2")
+    assert "vault" not in hint("vaulty")
+    assert "keys2" not in hint("keys")
+    assert hint("vault") == hint("qqqqq")
+    assert hint("vault/y") == hint("qqqqq/y")
 
 
 @pytest.mark.parametrize("tool", ["glob", "grep", "ls", "read"])
@@ -97,7 +121,11 @@ def test_the_example_of_the_contract_runs(tmp_path: Path) -> None:
         workspace = pool.open(policy)
         page = workspace.grep("TODO", glob="**/*.py", limit=50)
         (entry,) = page.entries
-        assert (entry.path, entry.line_number, entry.line) == ("/mnt/user-data/workspace/a.py", 1, "# TODO: one")
+        assert (entry.path, entry.line_number, entry.line) == (
+            "/mnt/user-data/workspace/a.py",
+            1,
+            "# TODO: one",
+        )
         assert (page.truncated, page.incomplete, page.next_offset, page.skipped) == (False, False, None, ())
         assert page.totals.lines == 1
         assert asyncio.run(workspace.agrep("TODO")).entries == page.entries

@@ -20,7 +20,15 @@ def listed(result: Any) -> list[str]:
     return [entry.path.removeprefix("/mnt/tree/") + "/" * entry.is_dir for entry in result.entries]
 
 
-TREE = {"b/c/d": "x\n", "b/a": "x\n", "b.x": "x\n", "e/": "", "f": "x\n", ".hidden": "x\n", "node_modules/g": "x\n"}
+TREE = {
+    "b/c/d": "x\n",
+    "b/a": "x\n",
+    "b.x": "x\n",
+    "e/": "",
+    "f": "x\n",
+    ".hidden": "x\n",
+    "node_modules/g": "x\n",
+}
 
 
 def test_ls_lists_a_folder_as_deep_as_it_is_asked_to(show: Show, tmp_path: Path) -> None:
@@ -63,7 +71,12 @@ def test_ls_of_a_file_and_read_of_a_folder_are_refused_with_the_other_name(show:
 lines = st.lists(st.text(alphabet="aé \t\r", max_size=6), max_size=12)
 
 
-@given(lines=lines, end=st.sampled_from(["", "\n"]), first=st.integers(1, 14), count=st.none() | st.integers(0, 13))
+@given(
+    lines=lines,
+    end=st.sampled_from(["", "\n"]),
+    first=st.integers(1, 14),
+    count=st.none() | st.integers(0, 13),
+)
 @settings(max_examples=60)
 def test_read_gives_the_lines_asked_for(
     plot: Plot, lines: list[str], end: str, first: int, count: int | None
@@ -77,7 +90,11 @@ def test_read_gives_the_lines_asked_for(
     result = workspace.read(f"{start}/a.txt", start_line=first, end_line=last)
     wanted = held[first - 1 : last]
     assert result.text == "\n".join(wanted)
-    assert (result.start_line, result.end_line, result.total_lines) == (first, first - 1 + len(wanted), len(held))
+    assert (result.start_line, result.end_line, result.total_lines) == (
+        first,
+        first - 1 + len(wanted),
+        len(held),
+    )
     assert (result.complete, result.truncated, result.next_line) == (True, False, None)
 
 

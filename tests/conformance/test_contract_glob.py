@@ -58,7 +58,10 @@ TREE = planted(
         ("src/**", ["src/a.py", "src/x/b.txt", "src/x/y/a.py"]),
         ("src/?/b.txt", ["src/x/b.txt"]),
         ("[!s]*.py", ["src/a.py", "src/x/y/a.py", "src..old/a.py", "z.py"]),
-        ("*.{py,txt}", ["src/a.py", "src/x/b.txt", "src/x/y/a.py", "src..old/a.py", "st*r.txt", "star.txt", "z.py"]),
+        (
+            "*.{py,txt}",
+            ["src/a.py", "src/x/b.txt", "src/x/y/a.py", "src..old/a.py", "st*r.txt", "star.txt", "z.py"],
+        ),
         ("{docs,src/{x,q}}/*", ["docs/a.md", "src/x/b.txt"]),
         (".github/w/*.yml", [".github/w/a.yml"]),
         ("*.yml", [".github/w/a.yml"]),
@@ -127,12 +130,8 @@ def test_a_leading_bang_excludes_in_a_filter(show: Show, globs: str | list[str],
 def test_a_bang_is_a_character_to_the_tool(show: Show) -> None:
     """Contract 3: `!` excludes in grep's filter alone: `glob` never lists what its pattern does not match."""
     workspace = show(planted("!a", "b"))
-    try:
-        found = names(workspace.glob("!a"))
-    except grille.PatternError as refused:
-        assert "!" in str(refused)
-    else:
-        assert found == ["!a"]
+    assert names(workspace.glob("!a")) == ["!a"]
+    assert names(workspace.glob("!*.py")) == []
 
 
 def test_folders_are_listed_only_where_asked_for(show: Show) -> None:
@@ -181,7 +180,10 @@ def test_an_absolute_pattern_searches_the_mount_it_points_into(two_mounts: grill
 
 def test_an_absolute_filter_searches_the_mount_it_points_into(two_mounts: grille.Workspace) -> None:
     """Contract 3: one rule for glob and for grep's filter, also for absolute patterns into another mount."""
-    assert names(two_mounts.grep("needle", glob="/mnt/tree2/**/*.py")) == ["/mnt/tree2/a.py", "/mnt/tree2/b/c.py"]
+    assert names(two_mounts.grep("needle", glob="/mnt/tree2/**/*.py")) == [
+        "/mnt/tree2/a.py",
+        "/mnt/tree2/b/c.py",
+    ]
 
 
 def test_the_walk_begins_at_the_literal_prefix(show: Show, tmp_path: Path) -> None:

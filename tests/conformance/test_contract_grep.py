@@ -46,7 +46,23 @@ texts = st.lists(st.sampled_from([*WORDS, "\n", "\n", "\r\n"]), max_size=24).map
 places = st.sampled_from(["a", "b/c", "b.c", "b/d/e", "B", "é"])
 trees = st.dictionaries(places, texts, max_size=4)
 
-ATOMS = ["foo", "o", ".", "^", "$", r"\b", r"\w+", r"\s", "[a-f]", "(?=.*r)", r"(o)\1", "x*", r"\(", "é", "bar|x"]
+ATOMS = [
+    "foo",
+    "o",
+    ".",
+    "^",
+    "$",
+    r"\b",
+    r"\w+",
+    r"\s",
+    "[a-f]",
+    "(?=.*r)",
+    r"(o)\1",
+    "x*",
+    r"\(",
+    "é",
+    "bar|x",
+]
 regexes = st.lists(st.sampled_from(ATOMS), min_size=1, max_size=3).map("".join)
 
 
@@ -58,7 +74,9 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(files=trees, pattern=regexes, chosen=options())
 @settings(max_examples=80)
-def test_the_three_modes_agree(plot: Plot, files: dict[str, str], pattern: str, chosen: dict[str, Any]) -> None:
+def test_the_three_modes_agree(
+    plot: Plot, files: dict[str, str], pattern: str, chosen: dict[str, Any]
+) -> None:
     """Contract 4: a file is in one output mode exactly when it is in the others, with as many lines as are counted,
     whatever the options (faults D2, I14).
     """
@@ -67,7 +85,9 @@ def test_the_three_modes_agree(plot: Plot, files: dict[str, str], pattern: str, 
     def search(mode: Any) -> grille.GrepResult:
         return workspace.grep(pattern, start, output_mode=mode, limit=0, **chosen)
 
-    counted = [(path, len(list(lines))) for path, lines in groupby(search("content").entries, lambda e: e.path)]
+    counted = [
+        (path, len(list(lines))) for path, lines in groupby(search("content").entries, lambda e: e.path)
+    ]
     counts = search("count")
     assert [(entry.path, entry.count) for entry in counts.entries] == counted
     assert [entry.path for entry in search("files_with_matches").entries] == [path for path, _ in counted]
@@ -194,8 +214,15 @@ def test_counts_are_of_lines_and_totals_go_over_all_pages(show: Show) -> None:
     (faults I12, I14).
     """
     workspace = show({f"{number}.txt": "foo foo\nx\n" * (number + 1) for number in range(6)})
-    for page in ({}, {"limit": 2}, {"limit": 1, "offset": 4}, {"limit": 2, "sort": "mtime"}, {"offset": 50}):
-        result = workspace.grep("foo", output_mode="count", context=2, **page)  # type: ignore[arg-type]
+    pages: list[dict[str, Any]] = [
+        {},
+        {"limit": 2},
+        {"limit": 1, "offset": 4},
+        {"limit": 2, "sort": "mtime"},
+        {"offset": 50},
+    ]
+    for page in pages:
+        result = workspace.grep("foo", output_mode="count", context=2, **page)
         assert result.totals == grille.Totals(entries=6, files=6, lines=21, exact=True)
     assert [entry.count for entry in workspace.grep("foo", output_mode="count", limit=2).entries] == [1, 2]
 
@@ -230,7 +257,9 @@ def laid_out(entries: Sequence[grille.GrepEntry]) -> list[tuple[int, bool, str]]
 marks = st.lists(st.booleans(), min_size=1, max_size=25)
 
 
-@given(lines=marks, before=st.integers(0, 4), after=st.integers(0, 4), ending=st.sampled_from(["", "\n", "\r\n"]))
+@given(
+    lines=marks, before=st.integers(0, 4), after=st.integers(0, 4), ending=st.sampled_from(["", "\n", "\r\n"])
+)
 @settings(max_examples=80)
 def test_context_is_merged_and_each_line_shown_once(
     plot: Plot, lines: list[bool], before: int, after: int, ending: str
@@ -307,7 +336,20 @@ def test_context_stands_around_all_lines_of_a_multiline_match(show: Show) -> Non
 
 def test_a_type_is_ripgreps(show: Show, ripgrep: str, tmp_path: Path) -> None:
     """Contract 4: `type` takes ripgrep's names and takes the files that ripgrep takes; several add up."""
-    paths = ["a.py", "b.pyi", "c.rs", "d.ts", "e.tsx", "f.js", "Makefile", "g.mk", "h.md", "i.txt", "CMakeLists.txt", "PY"]
+    paths = [
+        "a.py",
+        "b.pyi",
+        "c.rs",
+        "d.ts",
+        "e.tsx",
+        "f.js",
+        "Makefile",
+        "g.mk",
+        "h.md",
+        "i.txt",
+        "CMakeLists.txt",
+        "PY",
+    ]
     workspace = show(dict.fromkeys(paths, "needle\n"))
     for name in ("py", "rust", "ts", "js", "make", "md", "markdown", "cmake", "txt"):
         command = [ripgrep, "--no-config", "--files", f"-t{name}", str(tmp_path)]
@@ -331,7 +373,7 @@ def test_at_most_so_many_lines_of_a_file(show: Show, sort: Any) -> None:
     """Contract 4: `max_per_file` bounds each file, not the page: the first lines of each, and no cut is called."""
     workspace = show({"a": "needle\n" * 9, "b": "needle\n" * 2, "c": "needle\n"})
     result = workspace.grep("needle", max_per_file=2, sort=sort)
-    assert sorted(row[:2] for row in rows(result)) == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)]  # type: ignore[type-var]
+    assert sorted(row[:2] for row in rows(result)) == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)]
     assert result.complete
     page = workspace.grep("needle", max_per_file=2, limit=3)
     assert (len(page.entries), page.truncated) == (3, True)
@@ -341,7 +383,9 @@ def test_a_path_may_be_one_file(show: Show) -> None:
     """Contract 4: with a file as path that file alone is searched, ignored or not; filters take its name
     (faults G12, G13).
     """
-    workspace = show({"src/a.log": "needle\n", "src/b.py": "needle\n", ".git/HEAD": "", ".gitignore": "*.py\n"})
+    workspace = show(
+        {"src/a.log": "needle\n", "src/b.py": "needle\n", ".git/HEAD": "", ".gitignore": "*.py\n"}
+    )
     for name in ("src/a.log", "src/b.py"):
         assert rows(workspace.grep("needle", f"/mnt/tree/{name}")) == [(name, 1, "needle")]
     only = "/mnt/tree/src/b.py"

@@ -58,9 +58,28 @@ REPOSITORY = {".git/HEAD": "ref: refs/heads/main\n", ".git/refs/": "", ".git/obj
 # --- random trees ---------------------------------------------------------------------------------------------------
 
 NAMES = ["a", "b", "a.o", "b.o", "é", "a b"]
-folders = st.lists(st.sampled_from(["a", "b", "é"]), max_size=2).map(lambda parts: "".join(p + "/" for p in parts))
+folders = st.lists(st.sampled_from(["a", "b", "é"]), max_size=2).map(
+    lambda parts: "".join(p + "/" for p in parts)
+)
 files = st.builds(str.__add__, folders, st.sampled_from(NAMES))
-PATTERNS = ["a", "b/", "*.o", "/a", "a/b", "/b/**", "**/a.o", "a/*", "*", "?", "[ab].o", "é", "a\\ b", "#a", "a/**/b", "b "]
+PATTERNS = [
+    "a",
+    "b/",
+    "*.o",
+    "/a",
+    "a/b",
+    "/b/**",
+    "**/a.o",
+    "a/*",
+    "*",
+    "?",
+    "[ab].o",
+    "é",
+    "a\\ b",
+    "#a",
+    "a/**/b",
+    "b ",
+]
 rules = st.builds(str.__add__, st.sampled_from(["", "", "!"]), st.sampled_from(PATTERNS))
 rule_files = st.lists(rules, max_size=4).flatmap(
     lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: "".join(line + end for line in lines))
@@ -107,7 +126,16 @@ def test_ignore_files_on_the_walk_decide_as_ripgrep(
     lists.
     """
     workspace, start, host = plot(tree)
-    command = [ripgrep, "--no-config", "--files", "--hidden", "--no-ignore-global", "--no-ignore-parent", "-0", "."]
+    command = [
+        ripgrep,
+        "--no-config",
+        "--files",
+        "--hidden",
+        "--no-ignore-global",
+        "--no-ignore-parent",
+        "-0",
+        ".",
+    ]
     said = subprocess.run(command, cwd=host, capture_output=True, check=False, env=GIT).stdout
     assert kept(workspace, start) == sorted(
         os.fsdecode(name).removeprefix("./") for name in said.split(b"\0") if name
@@ -156,7 +184,9 @@ def test_each_repository_has_its_own_rules(show: Show, tmp_path: Path) -> None:
     outer = [path for path in kept_by_git(tmp_path / "one") if path not in {"in/", "a.never"}]
     assert inner == ["in/.gitignore", "in/a.o"]
     assert kept(workspace, "/mnt/tree/one") == sorted(inner + outer)
-    assert kept(workspace) == sorted([".gitignore", ".ignore", "two/a.o", *(f"one/{p}" for p in inner + outer)])
+    assert kept(workspace) == sorted(
+        [".gitignore", ".ignore", "two/a.o", *(f"one/{p}" for p in inner + outer)]
+    )
 
 
 def test_a_worktree_is_a_repository(show: Show, tmp_path: Path) -> None:
@@ -178,7 +208,10 @@ def test_rules_above_the_mount_do_not_count(
 ) -> None:
     """Contract 6: parents count as far as the mount shows them: what lies above is not read."""
     mount = grille.Mount("/mnt/tree", host=str(tmp_path / "inner"))
-    workspace = show(REPOSITORY | {".gitignore": "*.o\n", ".ignore": "*.p\n", "inner/a.o": "", "inner/a.p": ""}, mounts=[mount])
+    workspace = show(
+        REPOSITORY | {".gitignore": "*.o\n", ".ignore": "*.p\n", "inner/a.o": "", "inner/a.p": ""},
+        mounts=[mount],
+    )
     assert kept(workspace) == ["a.o", "a.p"]
 
 
@@ -198,8 +231,18 @@ ODD: dict[str, bytes] = {
 
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_ignore_file_is_read_as_git_reads_it(show: Show, tmp_path: Path, kind: str) -> None:
-    """Contract 6: marks, binary bytes, missing ends, blanks and escapes in an ignore file mean what they mean to git."""
-    workspace = show(REPOSITORY | {"sub/.gitignore": ODD[kind], "sub/a.o": "", "sub/b.o": "", "sub/#a": "", "sub/!a": "", "sub/a.o ": ""})
+    """Contract 6: marks, binary bytes, missing ends, blanks and escapes mean what they mean to git."""
+    workspace = show(
+        REPOSITORY
+        | {
+            "sub/.gitignore": ODD[kind],
+            "sub/a.o": "",
+            "sub/b.o": "",
+            "sub/#a": "",
+            "sub/!a": "",
+            "sub/a.o ": "",
+        }
+    )
     assert kept(workspace) == kept_by_git(tmp_path)
 
 
@@ -228,7 +271,10 @@ def test_what_is_no_readable_file_holds_no_rules(show: Show, tmp_path: Path, nam
 
 def test_an_ignore_file_without_bound_is_bounded_and_told(show: Show) -> None:
     """Contract 6: of an ignore file too large to hold, some rules are left out, and the result says that they are."""
-    workspace = show(REPOSITORY | {".gitignore": "".join(f"n{n}\n" for n in range(100_000)), "n5": "", "n99999": "", "k": ""})
+    workspace = show(
+        REPOSITORY
+        | {".gitignore": "".join(f"n{n}\n" for n in range(100_000)), "n5": "", "n99999": "", "k": ""}
+    )
     result = workspace.glob("**")
     assert {"/mnt/tree/k"} <= {entry.path for entry in result.entries}
     assert any("ignore" in notice.lower() for notice in result.notices)
@@ -241,10 +287,23 @@ def test_the_shared_set_is_left_out_and_counted(show: Show) -> None:
     """Contract 6, 2.6: version control, dependencies, build output, caches and leavings are not searched, each
     pruned folder counts once and is not entered (faults H13, H14, H19).
     """
-    noise = [".git/x", ".svn/x", ".hg/x", "node_modules/d/x", "__pycache__/x", "dist/x", "a.swp", "b~", "c.log"]
+    noise = [
+        ".git/x",
+        ".svn/x",
+        ".hg/x",
+        "node_modules/d/x",
+        "__pycache__/x",
+        "dist/x",
+        "a.swp",
+        "b~",
+        "c.log",
+    ]
     workspace = show(dict.fromkeys([*noise, "src/ok", ".hidden/ok"], "needle\n"))
     for result in (workspace.glob("**"), workspace.grep("needle"), workspace.ls(depth=5)):
-        assert [e.path for e in result.entries if e.path.endswith("ok")] == ["/mnt/tree/.hidden/ok", "/mnt/tree/src/ok"]
+        assert [e.path for e in result.entries if e.path.endswith("ok")] == [
+            "/mnt/tree/.hidden/ok",
+            "/mnt/tree/src/ok",
+        ]
         assert ignored(result)[0] == len(noise)
 
 
@@ -257,7 +316,9 @@ def test_hidden_files_are_searched(show: Show) -> None:
 
 def test_the_count_is_of_what_is_ignored(show: Show) -> None:
     """Contract 2.6, 6: entries left out by rules are counted: a file as one, a folder with all in it as one."""
-    workspace = show(REPOSITORY | {".gitignore": "gen/\n*.o\n", "gen/1": "", "gen/2": "", "a.o": "", "b": "", "s/c.o": ""})
+    workspace = show(
+        REPOSITORY | {".gitignore": "gen/\n*.o\n", "gen/1": "", "gen/2": "", "a.o": "", "b": "", "s/c.o": ""}
+    )
     count, first = ignored(workspace.glob("**"))
     assert (count, first) == (4, [".git", "a.o", "gen", "s/c.o"])
 
@@ -267,7 +328,14 @@ def test_who_names_a_folder_means_it(show: Show) -> None:
     for what is in it still hold, and one more glob takes nothing away (fault H10).
     """
     workspace = show(
-        REPOSITORY | {".gitignore": "gen/\n*.o\n", "gen/d/a": "x\n", "gen/b.o": "x\n", "build/node_modules/c": "x\n", "build/e": "x\n"}
+        REPOSITORY
+        | {
+            ".gitignore": "gen/\n*.o\n",
+            "gen/d/a": "x\n",
+            "gen/b.o": "x\n",
+            "build/node_modules/c": "x\n",
+            "build/e": "x\n",
+        }
     )
     assert kept(workspace) == [".gitignore"]
     assert kept(workspace, "/mnt/tree/gen") == ["d/a"]
@@ -285,7 +353,13 @@ def test_who_names_a_folder_means_it(show: Show) -> None:
 @pytest.mark.parametrize("tool", ["glob", "grep", "ls"])
 def test_no_ignore_lifts_every_ignore_rule(show: Show, tool: str) -> None:
     """Contract 6: a request's `no_ignore` lifts ignore files and the shared set, where the policy lets it."""
-    tree = REPOSITORY | {".gitignore": "*.o\n", ".ignore": "*.p\n", "a.o": "x\n", "a.p": "x\n", "node_modules/m": "x\n"}
+    tree = REPOSITORY | {
+        ".gitignore": "*.o\n",
+        ".ignore": "*.p\n",
+        "a.o": "x\n",
+        "a.p": "x\n",
+        "node_modules/m": "x\n",
+    }
     workspace = show(tree)
     calls: dict[str, Callable[..., Any]] = {
         "glob": lambda **more: workspace.glob("**", **more),
@@ -305,7 +379,7 @@ def test_no_ignore_is_refused_where_the_policy_does_not_let_it(show: Show, tool:
     calls: dict[str, Callable[..., Any]] = {
         "glob": lambda **more: workspace.glob("**", **more),
         "grep": lambda **more: workspace.grep("x", **more),
-        "ls": lambda **more: workspace.ls(**more),
+        "ls": workspace.ls,
     }
     with pytest.raises(grille.RequestError) as refused:
         calls[tool](no_ignore=True)
@@ -315,7 +389,10 @@ def test_no_ignore_is_refused_where_the_policy_does_not_let_it(show: Show, tool:
 
 def test_a_policy_without_ignore_files_keeps_the_shared_set(show: Show) -> None:
     """Contract 6: `use_ignore_files` off switches ignore files off for every request; the shared set stays."""
-    workspace = show(REPOSITORY | {".gitignore": "*.o\n", ".ignore": "*.p\n", "a.o": "", "a.p": "", "dist/x": ""}, use_ignore_files=False)
+    workspace = show(
+        REPOSITORY | {".gitignore": "*.o\n", ".ignore": "*.p\n", "a.o": "", "a.p": "", "dist/x": ""},
+        use_ignore_files=False,
+    )
     assert kept(workspace) == [".gitignore", ".ignore", "a.o", "a.p"]
 
 
@@ -336,7 +413,9 @@ def test_links_are_counted_and_a_start_may_go_through_one(show: Show, tmp_path: 
         "symlink": (3, ("/mnt/tree/away", "/mnt/tree/file", "/mnt/tree/folder"))
     }
     for start in ("folder", "folder/", "folder/a", "file"):
-        assert [e.path for e in workspace.grep("needle", f"/mnt/tree/{start}").entries] == ["/mnt/tree/real/a"]
+        assert [e.path for e in workspace.grep("needle", f"/mnt/tree/{start}").entries] == [
+            "/mnt/tree/real/a"
+        ]
     with pytest.raises(grille.PathError) as refused:
         workspace.grep("needle", "/mnt/tree/away/passwd")
     assert refused.value.code == "not_found"

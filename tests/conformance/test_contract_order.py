@@ -116,7 +116,7 @@ def test_exactly_the_limit_is_the_whole(show: Show, count: int) -> None:
     searches: list[Callable[..., Any]] = [
         lambda **page: workspace.glob("*", **page),
         lambda **page: workspace.glob("*", sort="mtime", **page),
-        lambda **page: workspace.ls(**page),
+        workspace.ls,
         lambda **page: workspace.grep("needle", **page),
         lambda **page: workspace.grep("needle", output_mode="count", **page),
         lambda **page: workspace.grep("needle", output_mode="files_with_matches", **page),
@@ -156,11 +156,12 @@ def test_past_the_end_of_nothing_there_is_a_note_too(show: Show) -> None:
 def test_negative_numbers_are_refused_by_every_tool(show: Show, argument: str) -> None:
     """Contract 2.3, 2.4: a number below 0 is refused, never counted from the end (fault I7)."""
     workspace = show({"a": "needle\n"})
-    for call in (
+    calls: list[Callable[..., Any]] = [
         lambda **page: workspace.glob("*", **page),
         lambda **page: workspace.grep("needle", **page),
-        lambda **page: workspace.ls(**page),
-    ):
+        workspace.ls,
+    ]
+    for call in calls:
         with pytest.raises(grille.LimitError) as refused:
             call(**{argument: -1})
         assert refused.value.code == "limit_negative"
@@ -182,7 +183,7 @@ def test_a_result_is_complete_truncated_incomplete_or_both(show: Show, tmp_path:
     """Contract 2.5: truncated and incomplete are fields of their own and may both be true; complete is neither."""
     workspace = show({"a/x": "needle\n", "b": "needle\n" * 3})
 
-    def state(**page: int) -> tuple[bool, bool, bool]:
+    def state(**page: Any) -> tuple[bool, bool, bool]:
         result = workspace.grep("needle", **page)
         return result.complete, result.truncated, result.incomplete
 

@@ -79,7 +79,11 @@ def test_a_carriage_return_belongs_to_the_line_end_it_stands_before(show: Show) 
     workspace = show({"a.txt": "needle\r\nx\r\r\nneedle\ry\n", "b.txt": "needle\r"})
     assert rows(workspace.grep("needle$")) == [("a.txt", 1, "needle")]
     assert rows(workspace.grep("^x")) == [("a.txt", 2, "x\r")]
-    assert rows(workspace.grep(r"\r")) == [("a.txt", 2, "x\r"), ("a.txt", 3, "needle\ry"), ("b.txt", 1, "needle\r")]
+    assert rows(workspace.grep(r"\r")) == [
+        ("a.txt", 2, "x\r"),
+        ("a.txt", 3, "needle\ry"),
+        ("b.txt", 1, "needle\r"),
+    ]
 
 
 def test_an_early_nul_skips_the_file_and_a_late_one_ends_it(show: Show) -> None:
@@ -113,7 +117,9 @@ def test_bytes_that_are_no_utf8_are_replaced_and_searched_past(show: Show) -> No
 
 def test_a_file_is_searched_up_to_the_policys_size_and_no_further(show: Show) -> None:
     """Contract 4: a file of exactly the bound is searched, one byte more is counted `too_large`, never cut."""
-    workspace = show({"fits": b"needle\n" + b"x" * 993, "over": b"needle\n" + b"x" * 994}, limits={"max_file_bytes": 1000})
+    workspace = show(
+        {"fits": b"needle\n" + b"x" * 993, "over": b"needle\n" + b"x" * 994}, limits={"max_file_bytes": 1000}
+    )
     for mode in MODES:
         result = workspace.grep("needle", output_mode=mode)
         assert [e.path for e in result.entries] == ["/mnt/tree/fits"]
@@ -158,7 +164,9 @@ def test_a_window_lies_on_the_match(plots: Any, before: str, after: str, width: 
 
 
 @pytest.fixture(scope="module")
-def plots(pool: grille.Pool, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Callable[[str], Any]]:
+def plots(
+    pool: grille.Pool, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[int], Callable[[str], Any]]:
     """A search of one line, for each width of the window."""
     folder = tmp_path_factory.mktemp("widths")
     mounts = [grille.Mount("/mnt/tree", host=str(folder))]
@@ -178,10 +186,13 @@ def plots(pool: grille.Pool, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 
 def test_context_lines_are_cut_as_well(show: Show) -> None:
-    """Contract 4: no line of a result is longer than the policy's width, context included; they are cut at their end."""
+    """Contract 4: no line of a result is longer than the policy's width, context included."""
     workspace = show({"a": "x" * 999 + "\nneedle\n" + "é" * 201 + "\n"})
     (entry,) = workspace.grep("needle", context=1).entries
-    assert [line.text for line in (*entry.before, *entry.after)] == ["x" * 197 + ELLIPSIS, "é" * 197 + ELLIPSIS]
+    assert [line.text for line in (*entry.before, *entry.after)] == [
+        "x" * 197 + ELLIPSIS,
+        "é" * 197 + ELLIPSIS,
+    ]
 
 
 def test_a_long_line_is_searched_to_its_end_by_the_linear_engine_alone(show: Show) -> None:

@@ -120,7 +120,11 @@ RESULTS: Final[dict[str, SearchResult]] = {
     "glob_none": glob(skipped=SKIPS[2:]),
     "grep": grep(*RFC_LINES, totals=Totals(4, 3, 4, True), skipped=(SKIPS[0], SKIPS[2])),
     "grep_truncated": grep(*RFC_LINES[:2], totals=Totals(3, 2, 3, False), next_offset=2, limit=2),
-    "grep_none": grep(totals=Totals(0, 0, 0, True)),
+    "grep_none": grep(
+        totals=Totals(0, 0, 0, True),
+        skipped=SKIPS[2:],
+        hints=("The pattern looks like a glob.", "3 matches lie under dist\n, which is ignored."),
+    ),
     "grep_past_the_end": grep(
         totals=Totals(4, 3, 4, True),
         offset=40,

@@ -1,4 +1,6 @@
-"""Every combination of what a machine may lack, built by an outer filter: the expected tier, or a refusal, never less."""
+"""Every combination of what a machine may lack, built by an outer filter: the expected tier, or a refusal,
+never less.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("under_outer_filter.py")
 ROOT = os.geteuid() == 0
 
-NO_MOUNTS = dict.fromkeys(
+NO_MOUNTS: dict[str, int] = dict.fromkeys(
     (
         "unshare",
         "mount",
@@ -89,7 +91,9 @@ def test_strict_refuses_a_machine_without_mounts(mounts: list[str], deny: dict[s
 
 @pytest.mark.parametrize("deny", [NO_MOUNTS, LATE_MOUNTS], ids=["no mounts", "mounting fails late"])
 def test_without_mounts_root_gets_tier_b_where_allowed(mounts: list[str], deny: dict[str, int]) -> None:
-    """Tier B is a chroot into each mount: root can, an ordinary user cannot and is refused unless C is allowed, too."""
+    """Tier B is a chroot into each mount: root can, an ordinary user cannot and is refused unless C is
+    allowed, too.
+    """
     answer = ask(mounts, deny, ("mounts",))
     if ROOT:
         expect_tier(answer, "B")
@@ -112,7 +116,9 @@ def test_tier_c_needs_both_names(mounts: list[str]) -> None:
 
 @pytest.mark.parametrize("deny", [NO_LANDLOCK, OLD_ENGINE], ids=["ENOSYS", "EPERM"])
 def test_landlock_is_mandatory_unless_named(mounts: list[str], deny: dict[str, int]) -> None:
-    """Every errno reads as absent. Strict refuses; with the layer named, tier A goes on without it and says so."""
+    """Every errno reads as absent. Strict refuses; with the layer named, tier A goes on without it and says
+    so.
+    """
     assert ask(mounts, deny, ())["error"] == "layer_missing"
     answer = ask(mounts, deny, ("landlock",))
     expect_tier(answer, "A")
@@ -120,7 +126,9 @@ def test_landlock_is_mandatory_unless_named(mounts: list[str], deny: dict[str, i
 
 
 def test_landlock_is_never_missing_below_tier_a(mounts: list[str]) -> None:
-    """Without mounts and without Landlock nothing would hold a worker that was taken over, whatever a policy names."""
+    """Without mounts and without Landlock nothing would hold a worker that was taken over, whatever a policy
+    names.
+    """
     for allowed in (("mounts", "landlock"), ("mounts", "chroot", "landlock")):
         assert ask(mounts, NO_MOUNTS | NO_LANDLOCK, allowed)["error"] == "layer_missing"
 
@@ -139,13 +147,17 @@ def test_abi_zero_is_no_landlock(mounts: list[str]) -> None:
 
 
 def test_without_pivot_root_detached_mounts_hold(mounts: list[str]) -> None:
-    """Container engines forbid pivot_root even where mounting is allowed: tier A stands, since the mounts are detached."""
+    """Container engines forbid pivot_root even where mounting is allowed: tier A stands, since the mounts
+    are detached.
+    """
     expect_tier(ask(mounts, NO_PIVOT, ()), "A")
 
 
 @pytest.mark.skipif(not ROOT, reason="plays root in a container")
 def test_root_with_a_containers_capabilities_gets_tier_b(mounts: list[str]) -> None:
-    """Under a container engine's default profile and capabilities: refused when strict, tier B where allowed."""
+    """Under a container engine's default profile and capabilities: refused when strict, tier B where
+    allowed.
+    """
     assert ask(mounts, NO_MOUNTS, (), drop=True)["error"] == "layer_missing"
     expect_tier(ask(mounts, NO_MOUNTS, ("mounts",), drop=True), "B")
 

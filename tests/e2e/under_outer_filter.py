@@ -1,7 +1,8 @@
-"""Run as a program by test_tiers.py: opens a policy and searches, under an outer filter that plays another machine.
+"""Run as a program by test_tiers.py: opens a policy and searches, under an outer filter that plays another
+machine.
 
-Arguments: a JSON object {"deny": {call: errno}, "drop": bool, "allow_missing": [...], "mounts": [...]}. Prints JSON: what
-was in force and what was found, or the error.
+Arguments: a JSON object {"deny": {call: errno}, "drop": bool, "allow_missing": [...], "mounts": [...]}.
+Prints JSON: what was in force and what was found, or the error.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ import msgspec
 from grille.policy.progress import NOW, NOW_AT, PAGE_BYTES, PATH_AT, Doing
 from grille.policy.wire import (
     HEADER,
+    MAX_READ_BYTES,
     MAX_REPLY_BYTES,
     MAX_REST,
     Attempted,
@@ -230,7 +231,7 @@ SHAPES: Final[dict[str, tuple[Any, ...]]] = {
     "a line of more than any reading holds": (
         "done",
         1,
-        ((b"d/a", False, 1, ((1, "x" * (4 * MIB + 1), 0, 1, 0),)),),
+        ((b"d/a", False, 1, ((1, "x" * (MAX_READ_BYTES + 1), 0, 1, 0),)),),
         (),
         (),
         False,

@@ -190,8 +190,8 @@ def test_an_invalid_pattern_speaks_in_pythons_words() -> None:
 )
 def test_what_might_match_a_line_is_not_refused(pattern: str) -> None:
     """Only a pattern that has no match without a newline, and one with it, needs multiline."""
-    assert compile_pattern(pattern)
-    assert compile_pattern(r"a\nb", multiline=True)
+    assert compile_pattern(pattern) is not None
+    assert compile_pattern(r"a\nb", multiline=True) is not None
 
 
 @pytest.mark.parametrize("pattern", ["[[a]", "[a&&b]", "[a||b]", "[a~~b]"])

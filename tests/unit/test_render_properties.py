@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -46,7 +47,8 @@ OUR_LINE: Final = {
 
 # What could pass for a piece of a row, a notice or a header, or break a line.
 PIECES: Final = [
-    "a.py", "b", "x", " ", "# ", "#", "--", "-", ":", '"', ":3:", ":3", "3:", "-4-", "-4", "4- ", ": ", ":7: ", ":3-4:", ":3-4",
+    "a.py", "b", "x", " ", "# ", "#", "--", "-", ":", '"', ":3:", ":3", "3:", "-4-", "-4", "4- ", ": ", ":7: ",
+    ":3-4:", ":3-4",
     "3", "\u0663", "Found 9 matches", "# INCOMPLETE: ", "INCOMPLETE: ", "Note: ", "1. ", "/mnt/w/a.py:3: x", "...",
     "\n", "\r", "\t", "\x1b[2K", "\x85", "\x0b", "\u2028", "\u2029", "\u202e", "\u200b", "\u00a0", "\u3164", "é",
     "\\", r"\x{22}", r"\x{0a}", r"\x{5c}", "{", "}", "\U000e0001",
@@ -124,6 +126,14 @@ def page_fields(drawn: dict[str, Any], entries: Sequence[Any]) -> dict[str, Any]
     return fields
 
 
+NOTHING_SPECIAL: Final[dict[str, Any]] = {
+    "root": ROOT,
+    "reasons": (),
+    "truncated": False,
+    "offset": 0,
+    "skipped": (),
+    "notices": (),
+}
 REASONS: Final = ["deadline", "unreadable", "lost_worker", "repeated_timeouts", "out_of_memory", "crashed"]
 STATES: Final = st.fixed_dictionaries(
     {
@@ -229,6 +239,44 @@ def test_no_name_and_no_line_forges_a_row_or_a_notice(style: Style, result: Grep
     assert [read_row(row, style) for row in rows] == lines_of(result)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "wanted"),
+    [
+        # of each match, with one line of context about it where no match has it already
+        ([2, 3], ["1", "2", "3", "4"]),
+        ([2, 4], ["1", "2", "3", "4", "5"]),
+        ([2, 5], ["1", "2", "3", "4", "5", "6"]),
+        ([2, 6], ["1", "2", "3", "--", "5", "6", "7"]),
+        ([2, 7, 8], ["1", "2", "3", "--", "6", "7", "8", "9"]),
+    ],
+)
+def test_gaps_are_marked(numbers: list[int], wanted: list[str]) -> None:
+    """Contract 4, 8: with context, `--` stands exactly where lines of the file are missing in between."""
+    lines = sorted({near for number in numbers for near in (number - 1, number, number + 1)})
+    steps = [(at - before, at in numbers, "x") for before, at in pairwise([0, *lines])]
+    entries = [*entries_of(f"{ROOT}/a", steps)]
+    # A match has the lines before it that do not follow on the match before.
+    for at in range(1, len(entries)):
+        kept = [c for c in entries[at - 1].after if c.number == (entries[at - 1].line_number or 0) + 1]
+        moved = tuple(c for c in entries[at - 1].after if c not in kept)
+        entries[at - 1] = msgspec.structs.replace(entries[at - 1], after=tuple(kept))
+        entries[at] = msgspec.structs.replace(entries[at], before=moved)
+    result = GrepResult(output_mode="content", **page_fields(NOTHING_SPECIAL, entries))
+    rows = result.render("claude").split("\n")[1:]
+    assert [row if row == "--" else re.sub(r"a[:-](\d+)[:-]x", r"\1", row) for row in rows] == wanted
+
+
+def test_a_new_file_is_a_gap_only_with_context() -> None:
+    """Contract 8: without context, rows stand close; with it, `--` parts the files."""
+    plain = [GrepEntry(f"{ROOT}/{name}", 1, "x") for name in "ab"]
+    near = [msgspec.structs.replace(entry, after=(ContextLine(2, "y"),)) for entry in plain]
+    texts = [
+        GrepResult(output_mode="content", **page_fields(NOTHING_SPECIAL, entries)).render("claude")
+        for entries in (plain, near)
+    ]
+    assert ["--" in text.split("\n") for text in texts] == [False, True]
+
+
 @pytest.mark.parametrize("style", STYLES)
 @given(name=NAMES, lines=st.lists(TEXTS, min_size=1, max_size=4), last=st.integers(1, 5))
 def test_a_match_over_several_lines_keeps_its_numbers(
@@ -240,8 +288,7 @@ def test_a_match_over_several_lines_keeps_its_numbers(
     entry = GrepEntry(
         f"{ROOT}/{escape.unicode_text(name)}", 1, text, last_line_number=last if last > 1 else None
     )
-    state = {"root": ROOT, "reasons": (), "truncated": False, "offset": 0, "skipped": (), "notices": ()}
-    result = GrepResult(output_mode="content", **page_fields(state, [entry]))
+    result = GrepResult(output_mode="content", **page_fields(NOTHING_SPECIAL, [entry]))
     path = escape.unescape(entry.path)
     lines = text.split("\n")
     wanted = [Line(path, 1, last, text, True)]
@@ -370,8 +417,7 @@ def test_the_least_room_holds_the_largest_numbers(style: Style, mode: str, line_
 )
 def test_what_is_no_style_and_no_room_is_refused(style: Any, max_chars: Any) -> None:
     """Contract 7, 8: a wrong style or bound is a RequestError with its code, on one line."""
-    state = {"root": ROOT, "reasons": (), "truncated": False, "offset": 0, "skipped": (), "notices": ()}
-    result = GlobResult(**page_fields(state, []))
+    result = GlobResult(**page_fields(NOTHING_SPECIAL, []))
     with pytest.raises(RequestError) as caught:
         result.render(style, max_chars)
     assert caught.value.code == "argument_invalid" and "\n" not in str(caught.value)
@@ -381,7 +427,15 @@ def test_the_advice_for_the_next_page_is_given_once() -> None:
     """Contract 8: the notice that page.py puts into a truncated result and the advice at the text's end are
     one sentence, told once."""
     found = [Found(b"a", False, 3, tuple(WireLine(n, "x", 0, 1, 0) for n in (1, 2, 3)))]
-    outcome = Outcome(found, [], False, (), ConfinementReport("A", ()))
+    outcome = Outcome(
+        found,
+        skips=[],
+        need=3,
+        dropped=False,
+        rules_cut=False,
+        reasons=(),
+        confinement=ConfinementReport("A", ()),
+    )
     paths, window = page.Paths(ROOT), page.Window(0, 2)
     result = GrepResult(
         path=ROOT,
