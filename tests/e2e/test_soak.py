@@ -49,16 +49,24 @@ class Figures(NamedTuple):
     resident: int
 
 
+def descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def mounts(pid: int) -> int:
+    return len(Path(f"/proc/{pid}/mountinfo").read_text().splitlines())
+
+
 def figures() -> Figures:
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     ours = psutil.Process()
     (zygote,) = [child for child in ours.children() if any("zygote" in part for part in child.cmdline())]
-    watched = [ours.pid, zygote.pid, *sorted(cell.pid for cell in zygote.children())]
+    cells = [cell.pid for cell in zygote.children()]
     return Figures(
         len(ours.children(recursive=True)),
-        tuple(len(os.listdir(f"/proc/{pid}/fd")) for pid in watched),
-        tuple(len(Path(f"/proc/{pid}/mountinfo").read_text().splitlines()) for pid in watched),
+        (descriptors(ours.pid), descriptors(zygote.pid), *sorted(map(descriptors, cells))),
+        (mounts(ours.pid), mounts(zygote.pid), *sorted(map(mounts, cells))),
         threading.active_count(),
         ours.memory_info().rss,
     )
@@ -191,7 +199,7 @@ def day(
 def test_nothing_grows(day: Day, eventually: Eventually, jobs: int) -> None:
     """Processes, zombies, descriptors, mounts and threads are as many after many jobs as after some; memory does not
     grow with their number; and every one of the answers is right."""
-    mounts_of_the_machine = len(Path("/proc/self/mountinfo").read_text().splitlines())
+    mounts_before = mounts(os.getpid())
     day.work(100)  # whatever is made once is made by then
     eventually(day.quiet, 10)
     before = figures()
@@ -201,6 +209,6 @@ def test_nothing_grows(day: Day, eventually: Eventually, jobs: int) -> None:
     after = figures()
     print(f"\n{jobs} jobs: {dict(day.done)}\nbefore: {before}\nafter:  {after}")
     assert after[:-1] == before[:-1]
-    assert after.mounts[0] == mounts_of_the_machine
+    assert after.mounts[0] == mounts_before
     assert after.resident - before.resident < MOST_GROWTH
     assert set(day.done) == {"grep", "glob", "refused", "killed", "timed out", "closed"}

@@ -237,6 +237,10 @@ class Heard:
 Tell = Callable[..., Heard]
 
 
+def security_events(caplog: pytest.LogCaptureFixture) -> str:
+    return "; ".join(message for message in caplog.messages if message.startswith("security:"))
+
+
 @pytest.fixture
 def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
     """Has a workspace tell a lie, asks it once, and looks at everything that the module's docstring names."""
@@ -257,12 +261,17 @@ def tell(scene: Scene, caplog: pytest.LogCaptureFixture) -> Iterator[Tell]:
             else:
                 scene.order(root, lie)
             answer = bounded(lambda: ask(workspace), workspace.policy.limits.request_seconds)
+            if LIES[lie].stage is Stage.AFTER and lie in (*GROUPS["bytes"], *GROUPS["turns"]):
+                eventually(
+                    lambda: (bounded(lambda: ask(workspace), REQUEST_SECONDS), security_events(caplog))[1],
+                    lie,
+                )
             eventually(lambda: workers_alive() <= set(scene.pool.worker_pids()), f"every liar is dead: {lie}")
             scene.order(root, "honest")
             # What was started as a liar may still have to be found out; then the workspace is as good as any.
             again = (in_short(bounded(lambda: grep(workspace), REQUEST_SECONDS)) for _ in range(3))
             assert "complete" in again, f"a workspace is served again: {lie}"
-        return Heard(answer, "; ".join(m for m in caplog.messages if m.startswith("security:")))
+        return Heard(answer, security_events(caplog))
 
     try:
         yield tell_
