@@ -18,7 +18,7 @@ from . import folders
 from .engines import Hits, Scanner
 from .excerpts import Excerpts
 from .harvest import Harvest
-from .text import Text, searchable
+from .text import Text, begins_binary, searchable
 
 _FIRST_READ: Final = 64 << 10
 """Most files are shorter, and a short read is the end of the file: one read, no fstat."""
@@ -161,6 +161,8 @@ class FileScan:
             raise NotSearched(Skip.SPECIAL_FILE)
         if now.size > limit:
             raise NotSearched(Skip.TOO_LARGE)
+        if begins_binary(first):
+            raise NotSearched(Skip.BINARY)
         parts, held = [first], len(first)
         # A file that grows while it is read stops at the limit, like one that was too large from the start.
         while held <= limit and (part := os.read(file, min(_NEXT_READ, limit + 1 - held))):

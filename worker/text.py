@@ -33,7 +33,7 @@ class Text(NamedTuple):
 
 def searchable(raw: bytes) -> Text:
     """The text of a file. Bytes that are no UTF-8 become U+FFFD; a mark at the start is taken off."""
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff") or raw[:4] == codecs.BOM_UTF32_BE:
+    if _is_marked(raw):
         raw = _decode_marked(raw)
     nul = raw.find(0)
     binary = nul >= 0
@@ -50,6 +50,16 @@ def searchable(raw: bytes) -> Text:
     except UnicodeDecodeError:
         raw = raw.decode("utf-8", "replace").encode("utf-8")
     return Text(raw, binary)
+
+
+def begins_binary(start: bytes) -> bool:
+    """Whether a file that begins so is binary, whatever follows: it need not be read on."""
+    return 0 in start[:BINARY_WINDOW] and not _is_marked(start)
+
+
+def _is_marked(raw: bytes) -> bool:
+    """Whether a byte-order mark says that NULs are part of the text."""
+    return raw[:2] in (b"\xff\xfe", b"\xfe\xff") or raw[:4] == codecs.BOM_UTF32_BE
 
 
 def _decode_marked(raw: bytes) -> bytes:
