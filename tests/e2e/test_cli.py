@@ -278,7 +278,7 @@ def ten(tmp_path: Path) -> Path:
         (["ten", "--lines", "7"], 7, 7, "line 7 of 10.", 0),
         (["ten", "--max-bytes", "9"], 1, 2, "More lines follow; go on with --lines 3:", 0),
         (["ten", "--lines", "2:3", "--max-bytes", "8"], 2, 3, "lines 2 to 3 of 10.", 0),
-        (["late"], 1, 3000, "The rest of the file is not shown: binary.", 0),
+        (["late"], 1, 3000, "The rest of the file is not shown: binary.", 3),
         (["ten", "--lines", "11:"], 1, 0, "Line 11 is past the end; the file has 10 lines.", 1),
         (["empty"], 1, 0, "The file is empty.", 0),
         (["blob"], 1, 0, "The file is not shown: binary.", 3),
