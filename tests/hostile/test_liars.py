@@ -45,14 +45,14 @@ REQUEST_SECONDS: Final = 1.5
 LIMITS: Final = grille.Limits(
     request_seconds=REQUEST_SECONDS, compile_seconds=0.3, scan_seconds=0.3, folder_seconds=0.3, workers=2
 )
-GRACE_SECONDS: Final = 1.5
+GRACE_SECONDS: Final = 6.0
 """Beyond the deadline: for the machine's other work, not for the supervisor."""
-LONGEST_WAIT: Final = 1.0
-"""What a neighbour's request, of some milliseconds, may take at most."""
-MOST_AT_ANY_TIME: Final = 320 * MIB
+LONGEST_WAIT: Final = 6.0
+"""What a request of a neighbour may take at most: far above its milliseconds on a busy machine, far below for ever."""
+MOST_AT_ANY_TIME: Final = 512 * MIB
 """Of the supervisor's growth, while two workers send frames of 16 MiB as fast as they can: each as bytes, as a body,
 and one of them as objects."""
-MOST_KEPT: Final = 64 * MIB
+MOST_KEPT: Final = 128 * MIB
 """Of the same growth, once all is over and what is free was given back."""
 
 
@@ -124,7 +124,7 @@ def workers_alive() -> set[int]:
 
 
 def eventually(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while not condition():
         if time.monotonic() > end:
             pytest.fail(f"did not come true: {what}")
