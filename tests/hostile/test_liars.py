@@ -385,6 +385,8 @@ def test_frames_out_of_turn(tell: Tell) -> None:
             allowed |= STARTLESS
         elif "twice" in lie or stage(lie) == "after":
             allowed |= {"complete"}  # the lie may come once the honest answer has ended the search
+        if str(heard) == "complete" and stage(lie) == "after":
+            return True  # the search was over before the lie was read, and it changed nothing
         return str(heard) in allowed and any(
             w in heard.security for w in ("a frame out of turn", "nobody asked for")
         )

@@ -126,7 +126,9 @@ def test_a_start_path_through_a_link_that_leaves_is_not_found(zoo: Path, open_tr
     with pytest.raises(grille.PathError) as refused:
         workspace.grep("needle", f"/mnt/tree/{start}")
     assert refused.value.code == absent.value.code == "not_found"
-    assert str(refused.value).replace(start, "X") == str(absent.value).replace("no_such_thing", "X")
+    # The hint may offer names that a listing shows anyway; the answer itself is the same.
+    assert refused.value.message.replace(start, "X") == absent.value.message.replace("no_such_thing", "X")
+    assert f"mean /mnt/tree/{start}?" not in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("start", ["fifo", "socket"])
