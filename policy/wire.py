@@ -41,6 +41,11 @@ MAX_BATCH: Final = 64
 """Most shards that one ticket may hold."""
 ALL: Final = 2**53
 """Stands for no bound where a number is wanted."""
+MAX_FOUND: Final = 1 << 16
+MAX_LINES: Final = 1 << 18
+"""Most findings, skips, and lines of one file in a reply: what SLICE_BYTES and FILE_BYTES of the shortest
+ones come to, and more. Decoding holds the interpreter, so millions of tiny structs would stop the whole host
+for seconds."""
 MAX_READ_BYTES: Final = 4 << 20
 """Most text that one `read` gives."""
 MAX_CONTEXT: Final = 100
@@ -75,8 +80,12 @@ class Skip(IntEnum):
     UNDECODABLE = 12
 
 
-class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Array-like: no key names on the wire, and no place for an unknown one."""
+class _Frame(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """Array-like: no key names on the wire, and no place for an unknown one.
+
+    Without garbage collection: a frame is a tree of values and can hold no cycle, and tracking each one made
+    decoding five times as slow.
+    """
 
 
 class Shard(_Frame, frozen=True):
@@ -257,7 +266,7 @@ class Found(_Frame, frozen=True):
     path: _Path
     is_dir: bool
     count: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
-    lines: tuple[Line, ...]
+    lines: Annotated[tuple[Line, ...], msgspec.Meta(max_length=MAX_LINES)]
     modified: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] = 0
 
 
@@ -276,8 +285,8 @@ class Done(_Frame, tag="done", frozen=True):
     """What a ticket yielded, and what it has not reached, in path order."""
 
     ticket: int
-    found: tuple[Found, ...]
-    skips: tuple[SkipMark, ...]
+    found: Annotated[tuple[Found, ...], msgspec.Meta(max_length=MAX_FOUND)]
+    skips: Annotated[tuple[SkipMark, ...], msgspec.Meta(max_length=MAX_FOUND)]
     rest: Annotated[tuple[Shard, ...], msgspec.Meta(max_length=MAX_REST)]
     out_of_memory: bool
     """Memory ran out: the rest of this frame is empty, the progress page names the file, the worker is

@@ -96,7 +96,10 @@ def _check_descriptors(pid: int, mounts: int) -> None:
         return
     except (FileNotFoundError, ProcessLookupError):
         raise Vanished from None
-    _require("close_fds", held, set(range(RESULT_FD, RESULT_FD + 1 + mounts)))
+    expected = set(range(RESULT_FD, RESULT_FD + 1 + mounts))
+    if held < expected:
+        raise Vanished  # it is ending: its descriptors are going
+    _require("close_fds", held, expected)
 
 
 def _status(pid: int) -> dict[str, str]:

@@ -457,11 +457,11 @@ class Loop:
         if worker.phase is Phase.DYING:
             return
         if isinstance(frame, Ready):
-            self._require(worker, Phase.STARTING, None)
+            self._require_first(worker)
             worker.ready = frame
             self._admit(tenant, worker)
         elif isinstance(frame, NotLockedDown):
-            self._require(worker, Phase.STARTING, None)
+            self._require_first(worker)
             self._fail(tenant, refusals.layer_missing(frame.layer, frame.errno))
         elif isinstance(frame, Loaded):
             search = self._require(worker, Phase.LOADING, frame.query)
@@ -493,6 +493,12 @@ class Loop:
             if search.shards.finished:
                 search.finish()
         self._set_idle(worker)
+
+    @staticmethod
+    def _require_first(worker: Worker) -> None:
+        """A worker says once how its lock-down went. Raises WorkerLied."""
+        if worker.phase is not Phase.STARTING or worker.ready is not None:
+            raise WorkerLied("a frame out of turn")
 
     @staticmethod
     def _require(worker: Worker, phase: Phase, query: int | None) -> Search:
