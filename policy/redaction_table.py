@@ -194,7 +194,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "-----BEGIN",
         r"-----BEGIN " + _KEY_LABEL
         # Without base64 behind it, it is only talk of a block: then the line alone.
-        + r"(?:(?=[\s\S]{0,300}?[A-Za-z0-9+/]{40})" + _IN_BLOCK + r"{0,4096}+" + KEY_END
+        + r"(?:(?=[\s\S]{0,300}?[A-Za-z0-9+/]{40})" + _IN_BLOCK + r"{0,4096}" + KEY_END
         # A block that is longer, or has no end in this text: to its first line, and then by the tail.
         + rf"|(?:{_IN_BLOCK}{{0,300}}?{_BREAK}[ \t]{{0,64}})?[A-Za-z0-9+/]{{40}})?",
         "PEM, as in RFC 7468, whatever the algorithm. 4096 characters hold an RSA key of 4096 bits",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -40,10 +41,18 @@ class Case:
         )
 
 
+# The first releases with possessive repeats and atomic groups lose matches of them (python/cpython#106052). What such a
+# pattern means is what the linear engine answers there, and `re` is no oracle for it.
+FAULTY_ATOMIC = sys.version_info < (3, 11, 5)
+ATOMIC = re.compile(r"[*+?}]\+|\(\?>")
+
+
 def make_case(
     pattern: str, *, ignore_case: bool = False, word: bool = False, multiline: bool = False
 ) -> Case | None:
-    """None where `re` does not take the pattern."""
+    """None where `re` does not take the pattern, or is known not to answer it as it means to."""
+    if FAULTY_ATOMIC and ATOMIC.search(pattern):
+        return None
     flags = (re.IGNORECASE if ignore_case else re.NOFLAG) | (
         re.DOTALL | re.MULTILINE if multiline else re.NOFLAG
     )
@@ -366,6 +375,8 @@ TEXTS = [
 @pytest.mark.parametrize("pattern", DIFFERENCES)
 def test_constructs_on_which_engines_differ(pattern: str) -> None:
     """Each construct that the linear engine reads otherwise than `re`, on each text that could tell the two apart."""
+    if FAULTY_ATOMIC and ATOMIC.search(pattern):
+        pytest.skip("this Python's re loses matches of possessive repeats and atomic groups")
     for ignore_case, multiline in ((False, False), (True, False), (False, True), (True, True)):
         case = make_case(pattern, ignore_case=ignore_case, multiline=multiline)
         assert case is not None

@@ -280,6 +280,9 @@ def test_two_workspaces_never_share_a_worker(tree: Tree, policy_for: PolicyFor) 
         assert both >= of_one | of_two
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root may look at the namespaces of a process that cannot be traced"
+)
 def test_workers_of_two_workspaces_have_ids_and_namespaces_of_their_own(
     tree: Tree, policy_for: PolicyFor
 ) -> None:
