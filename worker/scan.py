@@ -88,7 +88,8 @@ class FileScan:
         self.bytes += len(raw)
         text = searchable(raw)
         if self._scanner is None:
-            if text.data or not text.binary:  # a binary file has no lines, which is not to read as no line at all
+            # A binary file has no lines, which must not read like a file that is empty.
+            if text.data or not text.binary:
                 self._take_lines(text, path, harvest)
         elif not self._scanner.contains(text.data):
             self._count_long_lines(self._scanner, text.data, path, harvest)
